@@ -365,7 +365,7 @@ class Compiled:
         if any(waits) or not self._may_attempt():  # sizes may never come again, as those of a cache that grows
             return attempt.run_plainly() if any(each.grows for each in self._families) else attempt.run()
         if followed := [each for each in asked if each.follows()]:
-            min(followed, key=Family.distance).follow(attempt)
+            self._follow(min(followed, key=Family.distance), attempt)
             return attempt.result
         missed = asked[0].told() if asked else self._why_missed(attempt)
         if missed == OTHER_ELEMENTS and (data := self._readings.of_data()) is not None:
@@ -381,6 +381,18 @@ class Compiled:
             return self._refuse(refused, attempt)
         self._watch = recording.watch.with_lines_of(self._watch)
         return self._kept(attempt, recording)
+
+    def _follow(self, family: Family, attempt: Attempt) -> None:
+        """Make a call with new sizes, and compare it with a recorded one."""
+        family.follow(attempt)
+        self._renew()
+
+    def _renew(self) -> None:
+        """Put the programs for all sizes that were planned anew in their places."""
+        for family in self._families:
+            outdated, family.outdated = family.outdated, None
+            if outdated is not None:
+                self._programs[:] = [family.program if each is outdated else each for each in self._programs]
 
     def _kept(self, attempt: Attempt, recording: Recording) -> Any:
         """Keep the program of a recorded call; its result."""
@@ -570,7 +582,10 @@ class Compiled:
     def _program(self, recording: Recording) -> Callable[..., Any] | None:
         """The program of a recorded call; None: one that is there has it now."""
         if self.dynamic or (self.dynamic is None and self._differs_in_sizes(recording.state)):
-            return built_for_sizes(recording, self._families)
+            try:
+                return built_for_sizes(recording, self._families)
+            finally:
+                self._renew()
         tuning = generated("choices").tuning if self.tunes and generated("choices") is not None else nullcontext
         source, known = Source(recording.state.constants, places_of(recording.state)), recording.known
         name = self._name()

@@ -452,3 +452,59 @@ def test_numbers_that_were_equal_for_some_sizes(dynamic: bool | None) -> None:
         x = torch.randn(1 + (turn + bool(dynamic)) % 4, 3)  # the program for all sizes is recorded with two
         for one, other in zip(compiled(x), f(x), strict=True):
             assert one.tolist() == other.tolist()
+
+
+HEAD = torch.linspace(-1, 1, 16).reshape(4, 4)
+
+
+def decoded(rows: Any, x: Any) -> Any:
+    """One row of attention over all rows: what it begins and ends with has one size."""
+    query = torch.cat([-x[:, 2:], x[:, :2]], 1) @ HEAD + 1
+    rows = torch.cat([rows, (x @ HEAD).tanh()])
+    found = (query @ rows.t()).softmax(1) @ rows
+    return rows, (found @ HEAD).relu() * 2 + x
+
+
+def at_least(rows: Any, x: Any) -> Any:
+    """Up to eight rows, the second half has one size, too."""
+    rows = torch.cat([rows, x])
+    wide = torch.ones(max(rows.shape[0], 8), 4) * x
+    return rows, (wide * 2 + 1).cos().sum() + rows.sum(), (x @ HEAD + 1).cos() * 2
+
+
+@pytest.mark.parametrize("function", [decoded, at_least])
+def test_what_has_one_size_beside_something_that_grows_is_planned(function: Any) -> None:
+    compiled = Compiled(function)
+    compiled._is_compared = False
+    planned: list[int] = []
+    for length in [6] * 7 + [14] * 9:
+        rows = expected = of(2, 4)
+        for number in range(length):
+            x = of(1, 4) * number
+            rows, *found = compiled(rows, x)
+            expected, *wanted = function(expected, x)
+            assert seen((rows, found)) == seen((expected, wanted))
+        kept = [each.parts.kept for each in compiled._families if each.parts is not None]
+        planned.append(sum([len(each) for each in kept if each is not None]))
+    assert planned[0] == 0 < planned[6]
+    assert (planned[-1] > planned[6]) == (function is at_least)
+    assert all(each.program in compiled._programs for each in compiled._families)
+    assert any("if not k" in each.program.source for each in compiled._families)
+    assert explanation_of(compiled).startswith("2 programs")
+
+
+def test_a_plan_that_does_not_hold_leaves_the_rows_as_they_were() -> None:
+    compiled = Compiled(at_least)
+    compiled._is_compared = False
+    for length in [5] * 8:
+        rows = of(2, 4)
+        for _ in range(length):
+            rows, *_ = compiled(rows, of(1, 4))
+    family = next(each for each in compiled._families if each.parts is not None)
+    assert family.parts.kept is not None
+    taken = dict(family.table)
+    family._unplan()
+    assert all(len(row) == len(family._first) for row in family.table.values())
+    assert family.program is family._unplanned
+    family._plan()
+    assert dict(family.table) == taken

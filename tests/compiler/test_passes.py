@@ -66,6 +66,59 @@ def test_so_does_one_whose_argument_a_derivative_needs(monkeypatch: pytest.Monke
     assert not {"copy_", "clone", "copied_like"} & {*ops}
 
 
+def test_a_row_of_what_was_there_is_written_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    cache, position = torch.zeros(2, 5, 3), torch.tensor([1, 3])
+
+    def function(x: Any) -> Any:
+        cache.index_copy_(1, position, x * 2)
+        return cache * 1
+
+    assert ops_of(function, monkeypatch, torch.linspace(-1, 1, 12).reshape(2, 2, 3)) == ["mul", "copy_", "mul"]
+
+
+def row_of_itself(x: Any) -> Any:
+    x[:, :2].index_copy_(0, torch.tensor([1, 2]), x[:2, :2])  # what is written lies in the same memory
+    return x * 2
+
+
+def looked_at_between(x: Any) -> Any:
+    y = x.index_copy(0, torch.tensor([1]), x[:1] * 3)
+    x.copy_(y)
+    return y + 1, x * 2
+
+
+def filled_and_put(x: Any) -> Any:
+    x.masked_fill_(x > 1, 0.5)
+    x.index_put_((torch.tensor([0, 2]),), x[1] * 2, accumulate=True)
+    return x.scatter_(0, torch.tensor([[1]]), 7.0) * 1
+
+
+@pytest.mark.parametrize("function", [row_of_itself, looked_at_between, filled_and_put])
+def test_writing_into_what_was_there_is_as_by_the_ops(function: Function) -> None:
+    made = Compiled(function)
+    for number in range(5):
+        ours, plain = (torch.linspace(-2, 2, 12).reshape(4, 3) * (1 + number) for _ in range(2))
+        assert bits(made(ours)) == bits(function(plain))
+        assert bits(ours) == bits(plain)
+    assert made.programs, made.reasons
+
+
+def test_a_row_that_is_not_there_is_not_written() -> None:
+    cache = torch.zeros(3, 2)
+
+    def function(x: Any, position: Any) -> Any:
+        cache.index_copy_(0, position, x * 2)
+        return cache * 1
+
+    made = Compiled(function)
+    for _ in range(5):
+        made(torch.ones(1, 2), torch.tensor([1]))
+    assert made.programs, made.reasons
+    with pytest.raises(IndexError, match="index 3 is out of bounds for dimension 0 with size 3"):
+        made(torch.ones(1, 2), torch.tensor([3]))
+    assert cache.tolist() == [[0, 0], [2, 2], [0, 0]]
+
+
 def changed_argument(x: Any) -> Any:
     x.add_(1)
     return x * 2

@@ -72,6 +72,26 @@ def joined(x: Any) -> Any:
     return torch.cat([x, x * 2]) + 1, torch.stack([x, x + 1], 1), torch.nn.functional.mse_loss(x, x * 0.5)
 
 
+def rotated(x: Any) -> Any:
+    """Halves of a part of each row the other way round, as rotary embeddings have it: parts with gaps are joined."""
+    half = x.shape[-1] // 3
+    return torch.cat((-x[..., half : 2 * half], x[..., :half]), -1) * 2 + 1
+
+
+def rows_by_matrix(x: Any) -> Any:
+    return (x.reshape(1, 4, 3) * 2) @ (x.t()[:, :2] + 1), x.reshape(2, 2, 3) @ x.reshape(2, 3, 2) * 2
+
+
+def one_in_the_middle(x: Any) -> Any:
+    return (x * 2).reshape(1, 1, 4, 3).transpose(1, 2), (x + 1).reshape(1, 4, 1, 3) * 2
+
+
+def attended(x: Any) -> Any:
+    heads = x.reshape(1, 2, 2, 3) * 2
+    mask = (x[:2, :2] > 0).reshape(1, 1, 2, 2)
+    return torch.nn.functional.scaled_dot_product_attention(heads, heads + 1, heads, attn_mask=mask) * 2
+
+
 X = torch.linspace(-2, 2, 12).reshape(4, 3)
 CASES: dict[str, tuple[Function, tuple[Any, ...]]] = {
     "chain": (chain, (X,)),
@@ -82,6 +102,10 @@ CASES: dict[str, tuple[Function, tuple[Any, ...]]] = {
     "views": (views, (X,)),
     "pooled": (pooled, (X,)),
     "joined": (joined, (X,)),
+    "rotated": (rotated, (torch.linspace(-1, 1, 24).reshape(2, 12),)),
+    "rows by a matrix": (rows_by_matrix, (X,)),
+    "one in the middle": (one_in_the_middle, (X,)),
+    "attended": (attended, (X,)),
     "large": (chain, (torch.linspace(-3, 3, 9000),)),
     "turned": (chain, (X.t(),)),
     "spread": (chain, (X[:1].expand(4, 3),)),
@@ -105,6 +129,21 @@ def test_a_tape_gives_the_bits_of_the_ops(name: str) -> None:
     for given in (args, others, args):
         if [each.stride() for each in given] == [each.stride() for each in args]:
             assert bits(made(*given)) == bits(function(*given))
+
+
+@pytest.mark.parametrize("name", ["rotated", "rows by a matrix", "one in the middle", "attended"])
+def test_a_tape_that_ran_is_kept(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    settled: list[Any] = []
+    settle = first_run.FirstRun.__init__
+
+    def noted(self: Any, segment: Any, put: Any) -> None:
+        settle(self, segment, lambda run: (settled.append((run, segment)), put(run))[1])
+
+    monkeypatch.setattr(first_run.FirstRun, "__init__", noted)
+    function, args = CASES[name]
+    compiled(function, *args)
+    assert settled
+    assert not [segment.items for run, segment in settled if run is first_run._refusing]
 
 
 def losses(x: Any, target: Any) -> Any:

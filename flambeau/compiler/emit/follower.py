@@ -19,7 +19,7 @@ from ..capture.guards import State
 from ..capture.new_objects import Made
 from ..capture.recorder import Recorder
 from ..capture.watch import Watch
-from ..program.items import Call, Program, Value, values_in
+from ..program.items import Call, Item, Program, Value, values_in
 from .places import Place, Places, in_order
 from .sizes import NUMBERS, decisive, same
 
@@ -32,6 +32,18 @@ class Step:
     """Without its tensors."""
     decisive: list[Any]
     """What decided which function runs it."""
+    looks: list[Any]
+    """Shapes and strides of its tensors."""
+    numbers: list[Any]
+    """The numbers among its arguments."""
+
+    def differs(self, tensors: Any, numbers: list[Any]) -> bool:
+        """Whether another call has other numbers, or tensors of other shapes, among its arguments and results."""
+        return (
+            _looks_of(tensors) != self.looks
+            or len(numbers) != len(self.numbers)
+            or not all(map(_is_same_number, self.numbers, numbers))
+        )
 
 
 class Looks:
@@ -81,10 +93,30 @@ class Steps:
                     looks.add(recorder.tensors[value.number]._array)
         self.looks = looks.all()
 
+    def moved_in(self, items: Sequence[Item]) -> set[int] | None:
+        """The ops of another recorded call that were given other numbers, or other shapes; None: it has other ops."""
+        calls = [each for each in items if isinstance(each, Call)]
+        if len(calls) != len(items) or len(calls) != len(self.all):
+            return None
+        given = [((*each.examples, each.made), numbers_in(each.args)) for each in calls]
+        return {at for at, (step, each) in enumerate(zip(self.all, given, strict=True)) if step.differs(*each)}
+
 
 def _step(call: Call) -> Step:
     bare = replace(call, examples=(), made=None, place=None)
-    return Step(bare, [decisive(each) for each in (*call.examples, call.made)])
+    given = (*call.examples, call.made)
+    return Step(bare, [decisive(each) for each in given], _looks_of(given), numbers_in(call.args))
+
+
+def _looks_of(tree: Any) -> Any:
+    """Shapes and strides of the tensors among arguments and results."""
+    if isinstance(tree, Tensor):
+        return tree._array.shape, tree._array.strides
+    return [_looks_of(each) for each in tree] if type(tree) in (list, tuple) else None
+
+
+def _is_same_number(one: Any, other: Any) -> bool:
+    return one is other if type(one) is np.ndarray else type(one) is type(other) and repr(one) == repr(other)
 
 
 def numbers_in(tree: Any) -> list[Any]:
@@ -109,6 +141,8 @@ class Follower(Careful):
         """Why the call is another one than that which was recorded."""
         self.numbers: list[list[Any]] = []
         """For each op the numbers that its arguments hold."""
+        self.moved: set[int] = set()
+        """The ops that are given other numbers than in the recorded call, or arrays of another shape."""
         self._values: dict[int, Value] = {}
         self._alive: dict[int, Any] = {}
         by_place = {held: tensor for tensor, held in state.tensors.values()}
@@ -187,6 +221,8 @@ class Follower(Careful):
         ):
             self.refuse(f"it runs {op.name}")
             return results
+        if step.differs((*args, results), numbers):
+            self.moved.add(at)
         self.numbers.append([each.copy() for each in numbers] if op is constant else numbers)
         self.program.items.append(step.call)
         return results

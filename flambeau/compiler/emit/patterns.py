@@ -107,10 +107,16 @@ class Pattern:
         self._behind: Written | None = written[1] if len(written) > 1 else None
         self._repeats = _repeats(recorder.program.items, {at for each in written for at in each.positions})
         self._constants, self._answered = dict(source.constants), outline.answered.lines
+        self.moved: set[int] = set()
+        """The ops of the last call that were given other numbers than those of the recorded one, or other shapes."""
         self._region: Any = None
         self._joint: tuple[Any, ...] | None = None
         if joint is not None:
             self._region, self._joint = outline.regions[0], _facts_of(joint, recorder, outline.answered)
+
+    def moved_in(self, items: Sequence[Item]) -> set[int] | None:
+        """The ops of another recorded call that were given other numbers, or other shapes; None: it has other ops."""
+        return self._steps.moved_in(items)
 
     def row(self, attempt: Attempt) -> list[Any] | None:
         """Make a call, and compare it with the recorded one: its numbers; None: it is not the same but for them."""
@@ -141,6 +147,7 @@ class Pattern:
         with collector_paused(), undone(changes):
             if state.has_changed_tensors() or not self._binding.holds(*call) or settings() != self._known:
                 return None
+        self.moved = follower.moved
         return self._numbers(Followed(state, follower, result, changes), joint)
 
     def _ran_as_before(self, now: Watch, state: State) -> bool:

@@ -62,6 +62,8 @@ class SizedSource(Source):
         """What decided which function runs each op."""
         self.spans: list[tuple[int, int, int]] = []
         """Which of the recorded items were written, and where the numbers of each begin and end."""
+        self.span_of_items = 0, 0
+        """Where the lines of the items begin and end."""
 
     def _noted_miss(self) -> str:
         return ""
@@ -82,12 +84,14 @@ class SizedSource(Source):
         self.parts += items
         last = {value.number: position for position, item in enumerate(items) for value in uses(item)}
         staying = {each.number for each in kept}
+        begin = len(self.lines)
         for position, item in enumerate(items):
             self._note_effects(item)
             self._item(item)
             touched = {each.number for each in (*uses(item), *values_in(getattr(item, "results", None)))} - staying
             if gone := sorted([number for number in touched if last.get(number, position) == position]):
                 self.lines.append(f"{' = '.join([f'v{number}' for number in gone])} = None")
+        self.span_of_items = begin, len(self.lines)
 
     def run_of(self, call: Call) -> str:
         name = f"run{len(self.calls)}"
@@ -252,9 +256,16 @@ class Family:
         """How many calls in a row had larger sizes than the one before, all without a row."""
         self._is_in_doubt = False
         """Whether the last call that was compared was another program, of which larger sizes may be, too."""
+        self.parts: Any = None
+        """What the program is written of, to be planned where sizes do not change; None: it stays as it is."""
+        self._first: tuple[Any, ...] = ()
+        """The row of the recorded call."""
         source.constants["TABLE"] = self.table
         constants = dict(source.constants)
         self.program: Callable[..., Any] = source.function("call", "args, kwargs")
+        self._unplanned = self.program
+        self.outdated: Callable[..., Any] | None = None
+        """The program before this one, in whose place it is still to be put."""
         source.constants = constants  # other calls are compared with these: the facts of this one are no part of them
 
     def waits(self, dynamic: bool) -> bool:
@@ -307,7 +318,7 @@ class Family:
         sizes = self._asked
         numbers = self.pattern.row(attempt)
         if numbers is not None:
-            self._add(numbers, sizes)
+            self._add(numbers, sizes, self.pattern.moved)
         elif len(self._unlike) < _MOST_UNLIKE:
             self._unlike.add(sizes)
             self._is_in_doubt = self.grows
@@ -334,8 +345,10 @@ class Family:
         """The sizes that have come and have no row."""
         return frozenset(self._met)
 
-    def takes(self, source: SizedSource, text: str, regions: list[SizedRegion], sizes: tuple[Any, ...]) -> bool:
-        """Let a call with other sizes in, if it is the same program."""
+    def takes(
+        self, source: SizedSource, text: str, regions: list[SizedRegion], sizes: tuple[Any, ...], items: Sequence[Item]
+    ) -> bool:
+        """Let a call with other sizes in, which ran such items, if it is the same program."""
         if len(self.table) >= _MOST_ROWS or len(regions) != len(self._regions):
             return False
         pairs = list(zip(regions, self._regions, strict=True))
@@ -343,16 +356,55 @@ class Family:
             return False
         for each, own in pairs:
             each.finish(own)
-        self.add(source, sizes)
+        moved = None if self.pattern is None else self.pattern.moved_in(items)
+        if moved is None:
+            self._unplan()
+            self.parts = None
+        self._add(source.numbers, sizes, moved)
         return True
 
     def add(self, source: SizedSource, sizes: tuple[Any, ...]) -> None:
-        """Add a row."""
-        self._add(source.numbers, sizes)
+        """Add the first row."""
+        self._add(source.numbers, sizes, set())
 
-    def _add(self, numbers: list[Any], sizes: tuple[Any, ...]) -> None:
-        self.table[sizes] = tuple([each.node if isinstance(each, SizedRegion) else each for each in numbers])
+    def _add(self, numbers: list[Any], sizes: tuple[Any, ...], moved: set[int] | None) -> None:
+        """Add a row of a call in which such ops had other sizes than in the recorded one."""
+        if self.parts is not None and moved is not None and self.parts.moves(moved):
+            self._unplan()
+        row = tuple([each.node if isinstance(each, SizedRegion) else each for each in numbers])
+        self._first = self._first or row
+        self.table[sizes] = self._taken(row)
         self._met.pop(sizes, None)
+        if self.parts is not None and self.parts.is_due(len(self.table)):
+            self._plan()
+
+    def _taken(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
+        """What the program takes of a row."""
+        kept = None if self.parts is None else self.parts.kept
+        return row if kept is None else tuple([row[number] for number in kept])
+
+    def _plan(self) -> None:
+        """Let what has one size in all calls run by schedules."""
+        made = self.parts.planned(self.table)
+        if made is not None:
+            self.table.update({sizes: self._taken(row) for sizes, row in self.table.items()})
+            self._renew(made)
+
+    def _unplan(self) -> None:
+        """Run all ops one by one again."""
+        kept = None if self.parts is None else self.parts.kept
+        if kept is None:
+            return
+        for sizes, taken in self.table.items():
+            row = [*self._first]
+            for number, value in zip(kept, taken, strict=True):
+                row[number] = value
+            self.table[sizes] = tuple(row)
+        self.parts.kept = None
+        self._renew(self._unplanned)
+
+    def _renew(self, program: Callable[..., Any]) -> None:
+        self.outdated, self.program = self.outdated or self.program, program
 
 
 def _is_larger(before: tuple[Any, ...], now: tuple[Any, ...]) -> bool:
@@ -365,13 +417,15 @@ def _numbers(sizes: Any) -> list[int]:
     return [number for each in sizes for number in _numbers(each)] if type(sizes) is tuple else [sizes]
 
 
-def family_of(families: list[Family], source: SizedSource, sizes: tuple[Any, ...]) -> Family | None:
-    """A new family for a call, or None if one of those there takes it."""
+def family_of(
+    families: list[Family], source: SizedSource, sizes: tuple[Any, ...], items: Sequence[Item]
+) -> Family | None:
+    """A new family for a call that ran such items, or None if one of those there takes it."""
     text = "\n".join(source.lines)
     regions = [each for each in source.numbers if isinstance(each, SizedRegion)]
     for family in families:
         family._is_in_doubt = False
-    if any(each.takes(source, text, regions, sizes) for each in families):
+    if any(each.takes(source, text, regions, sizes, items) for each in families):
         return None
     for each in regions:
         each.finish(None)

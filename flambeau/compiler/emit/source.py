@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.size import contiguous_byte_strides
 from ..._core.tensor import Tensor, View
 from .._marks import run_inside
 from ..capture.identity_guards import Facts
@@ -200,7 +201,8 @@ class Source:
         like, first = output.like, output.windows[0]
         name = f"{'v' if first[1].header is like else 'm'}{first[0]}"
         text = f"{like.shape}, {self.constant(like.dtype)}"
-        made = f"empty({text})" if like.flags.c_contiguous else f"ndarray({text}, None, 0, {like.strides})"
+        in_order = like.strides == contiguous_byte_strides(like.shape, like.itemsize)  # also where a size is 1
+        made = f"empty({text})" if in_order else f"ndarray({text}, None, 0, {like.strides})"
         self.lines.append(f"{name} = {made}")
         return name
 

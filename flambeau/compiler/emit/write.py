@@ -16,6 +16,7 @@ from ..passes.casts import weights_in
 from ..program.items import Item, Outside, Value
 from .backward import FreedBackward, Joint, Region
 from .outline import Outline, describe
+from .partly_planned import Parts
 from .patterns import pattern_of
 from .results import Answer, answer_of, counted_versions
 from .sizes import Family, SizedRegion, SizedSource, family_of, sized_checks
@@ -50,10 +51,14 @@ def built_for_sizes(recording: Recording, families: list[Family]) -> Callable[..
     outline = outlined(source, checks, recording)
     outline.fill()
     source.lines.insert(1 + len(checks), source.unpacked())
-    family = family_of(families, source, sizes)
+    begin, end = source.span_of_items
+    source.span_of_items = begin + 1, end + 1
+    family = family_of(families, source, sizes, recording.recorder.program.items)
     if family is None:
         return None
     family.pattern = pattern_of(recording, source, outline)
+    if family.pattern is not None and recording.joint is None:
+        family.parts = Parts(source, outline, 1 + len(checks))
     describe(family.program, source, outline.items)
     source.parts.clear()  # the source is kept, to be compared with; the arrays of the recorded call are not
     return family.program

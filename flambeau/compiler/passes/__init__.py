@@ -1,6 +1,7 @@
 """What a program can do without, to the bit: each file has one kind of change to its list of items.
 
 - `in_place.py`: an op that changes an array of the program's own is one that makes a new array.
+- `slices.py`: an op that writes into a copy, which is copied back, writes into the array itself.
 - `copies.py`: copies that nobody could tell from what they are copies of.
 - `repeats.py`: ops that are given the same twice.
 - `joins.py`: large arrays that are joined, and then put in another order.
@@ -21,6 +22,7 @@ from .extra import without_extra
 from .in_place import without_changes
 from .joins import with_joins_in_order
 from .repeats import without_repeats
+from .slices import with_slices_in_place
 
 
 def improved(items: Sequence[Item], wanted: Sequence[Value], for_all_sizes: bool = False) -> list[Item]:
@@ -30,5 +32,5 @@ def improved(items: Sequence[Item], wanted: Sequence[Value], for_all_sizes: bool
     """
     for change in (without_changes, without_copies, without_repeats):
         items = change(items, wanted)
-    items = without_extra(without_dead(items, wanted), wanted)
+    items = with_slices_in_place(without_extra(without_dead(items, wanted), wanted), wanted)
     return items if for_all_sizes else with_joins_in_order(items, wanted)

@@ -6,9 +6,9 @@ WINDOWS = frozenset(("unsafe_view", "detach"))
 """Ops that only look at memory in another way, beside those that say so themselves."""
 
 _IN_NUMPY = (
-    "mm", "addmm", "bmm", "baddbmm", "copied_like", "contiguous_clone", "clone", "threshold", "threshold_backward",
-    "pow_number", "sum_all", "sum_dim", "mean_all", "mean_dim", "rnn_layer", "recurrent_backward", "cat",
-    "stack", "mse_loss", "convolution", "convolution_backward",
+    "matmul", "mm", "addmm", "bmm", "baddbmm", "copied_like", "contiguous_clone", "clone", "threshold",
+    "threshold_backward", "pow_number", "sum_all", "sum_dim", "mean_all", "mean_dim", "rnn_layer", "recurrent_backward",
+    "cat", "stack", "mse_loss", "convolution", "convolution_backward", "masked_fill_number",
 )  # fmt: skip
 """Ops whose kernels are written in NumPy's functions and in those of `_backends/arrays.py`."""
 

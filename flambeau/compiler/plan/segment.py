@@ -50,8 +50,10 @@ class Segment:
     """What the ops are given and look at from outside only, as it was when they were recorded."""
 
 
-def segments(items: Sequence[Item], kept: Iterable[Value]) -> list[Item | Segment]:
-    """The items, with segments in place of those that schedules can run."""
+def segments(
+    items: Sequence[Item], kept: Iterable[Value], may_be_planned: Callable[[Item], bool] | None = None
+) -> list[Item | Segment]:
+    """The items, with segments in place of those that schedules can run, and that may be planned."""
     if generated("call_list") is None:
         return list(items)
     last: dict[int, int] = {each.number: len(items) for each in kept}
@@ -61,14 +63,15 @@ def segments(items: Sequence[Item], kept: Iterable[Value]) -> list[Item | Segmen
     found: list[Item | _Plan] = []
     builder = ScheduleBuilder()
     for position, item in enumerate(items):
-        if type(item) is Call and builder.add(item):
+        call = item if type(item) is Call and (may_be_planned is None or may_be_planned(item)) else None
+        if call is not None and builder.add(call):
             if builder.size > _MOST_TOGETHER:
                 found += _closed(builder, position + 1, last)
                 builder = ScheduleBuilder()
             continue
         found += _closed(builder, position, last)
         builder = ScheduleBuilder()
-        if type(item) is not Call or not builder.add(item):
+        if call is None or not builder.add(call):
             found.append(item)
     found += _closed(builder, len(items), last)
     # They run one after the other, and nothing that is needed later stays in there.

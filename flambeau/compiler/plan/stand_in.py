@@ -296,10 +296,24 @@ def copied(source: StandIn, place: Place) -> StandIn:
     return StandIn(source.schedule, place)
 
 
-def _copy_into(target: Any, source: Any) -> None:
+def _copy_into(target: Any, source: Any, where: Any = None) -> None:
+    if where is not None:
+        _copy_where(target, source, where)
+        return
     if type(target) is not StandIn or type(source) is not StandIn or target.shape != source.shape:
         raise Untraceable("a copy of something else")
     copied(source, target.place)
+
+
+def _copy_where(target: Any, number: Any, condition: Any) -> None:
+    """Write down that elements of an array of the schedule are one number where a condition holds."""
+    if type(target) is not StandIn or type(condition) is not StandIn or target.place.buffer.given is not None:
+        raise Untraceable("a copy into something else")
+    if type(number) is not np.ndarray or number.ndim or number.dtype != target.dtype:
+        raise Untraceable("a copy of other than a number")
+    where = (target.place, number, "same_kind", condition.place)
+    places = [target.place, condition.place]
+    target.schedule.launches.append(Launch(((_copyto, where, None),), places, [target.place]))
 
 
 def _like(model: Any, dtype: Any = None) -> StandIn:
@@ -316,16 +330,25 @@ def _filled_like(value: int) -> Callable[..., StandIn]:
     return filled
 
 
-def _joined(arrays: Sequence[Any], axis: int = 0) -> StandIn:
+def _joined(arrays: Sequence[Any], axis: int = 0, out: Any = None, casting: str = "") -> StandIn:
     first = arrays[0]
-    if not all(type(each) is StandIn and each.dtype == first.dtype and each.flags.c_contiguous for each in arrays):
+    if not all(type(each) is StandIn and each.dtype == first.dtype for each in arrays):
         raise Untraceable("arrays of several types")
+    if out is None and not all(each.flags.c_contiguous for each in arrays):
+        raise Untraceable("arrays with gaps, whose order the result has")
     shape = list(first.shape)
     shape[axis] = sum([each.shape[axis] for each in arrays])
     places = tuple([each.place for each in arrays])
-    made = first.schedule.new(shape, first.dtype)
+    made = first.schedule.new(shape, first.dtype) if out is None else out.place
+    if made.header.shape != tuple(shape) or made.header.dtype != first.dtype:
+        raise Untraceable("an array that the others do not fit into")
     first.schedule.call(_concatenate, places, axis, made, reads=places, writes=[made])
     return StandIn(first.schedule, made)
+
+
+def _broadcast(array: Any, shape: Any, subok: bool = False) -> StandIn:
+    found: StandIn = array._window(np.broadcast_to(array.place.header, shape))
+    return found
 
 
 def _chosen(condition: Any, chosen: Any, other: Any) -> StandIn:
@@ -353,6 +376,7 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.empty_like: _like,
     np.zeros_like: _filled_like(0),
     np.ones_like: _filled_like(1),
+    np.broadcast_to: _broadcast,
     np.concatenate: _joined,
     np.where: _chosen,
 }

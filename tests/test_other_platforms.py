@@ -56,6 +56,13 @@ sys.platform = platform
 from tests.support.small_programs import PROGRAMS
 import flambeau
 print(json.dumps({name: program(flambeau) for name, program in PROGRAMS.items()}))
+import importlib, pkgutil, types, warnings
+warnings.simplefilter("ignore")
+sys.modules.setdefault("_scproxy", types.SimpleNamespace(_get_proxy_settings=None, _get_proxies=None))  # of macOS
+for module in pkgutil.walk_packages(flambeau.__path__, "flambeau."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+print("imported")
 """
 
 
@@ -89,7 +96,9 @@ def test_programs_agree_with_pytorch_on(platform: str) -> None:
         [sys.executable, "-c", PROGRAM, given], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )
     assert run.returncode == 0, run.stderr[-3000:]
-    assert not differing(json.loads(run.stdout.splitlines()[-1]))
+    results, imported = run.stdout.splitlines()[-2:]
+    assert imported == "imported"
+    assert not differing(json.loads(results))
 
 
 WINE = next((path for path in map(shutil.which, ("wine64", "wine", "/usr/lib/wine/wine64")) if path), None)

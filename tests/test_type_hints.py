@@ -41,6 +41,8 @@ def annotated() -> Iterator[tuple[str, Any]]:
             elif inspect.isclass(value) and value.__module__.startswith("flambeau"):
                 yield path, value
                 for member in vars(value).copy():
+                    if member == "__new__" and issubclass(value, tuple):
+                        continue  # of a named tuple: Python writes it, without the names of our module
                     function = inspect.getattr_static(value, member)
                     if isinstance(function, (classmethod, staticmethod)):
                         function = function.__func__

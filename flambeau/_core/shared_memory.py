@@ -3,12 +3,13 @@
 A block is a file in memory. By default it has no name (`file_descriptor`): it goes away with the last process that
 maps it, however that ends, and other processes are given the open file. With a name (`file_system`) a block costs its
 receivers no open file between messages; the process that made it removes the name, and after a kill Python's resource
-tracker does.
+tracker does. On Windows a block is a section object without a name, and a message carries a handle of it.
 """
 
 from __future__ import annotations
 
 import ctypes
+import functools
 import itertools
 import os
 import sys
@@ -18,8 +19,12 @@ from typing import Any
 
 import numpy as np
 
+from .process.platform import IN_BROWSER
+
 _PROTECTION = 1 | 2  # PROT_READ, PROT_WRITE: the same numbers on every POSIX system
 _SHARED = 1  # MAP_SHARED
+_PAGE_READWRITE = 4
+ALL_ACCESS = 0xF001F  # FILE_MAP_ALL_ACCESS
 _FOLDER = "/dev/shm" if os.path.isdir("/dev/shm") and os.access("/dev/shm", os.W_OK) else tempfile.gettempdir()
 _TRACKED = _FOLDER == "/dev/shm"  # the tracker removes names of shared memory, no other files
 _NUMBERS = itertools.count()
@@ -28,7 +33,7 @@ _NUMBERS = itertools.count()
 class Strategy:
     """How memory that is shared from now on is made known to other processes."""
 
-    current = "file_system" if sys.platform == "darwin" else "file_descriptor"
+    current = "file_system" if sys.platform in ("darwin", "win32") else "file_descriptor"
 
 
 def new_file(nbytes: int) -> int:
@@ -42,13 +47,78 @@ def new_file(nbytes: int) -> int:
     return descriptor
 
 
-def _libc() -> Any:
-    """The C library's functions that map files. Python's `mmap` would keep a second descriptor open for each block."""
-    library = ctypes.CDLL(None, use_errno=True)
-    library.mmap.restype = ctypes.c_void_p
-    library.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long)
-    library.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
-    return library
+class _Posix:
+    """Maps open files. Python's `mmap` would keep a second descriptor open for each block."""
+
+    def __init__(self) -> None:
+        self._library = library = ctypes.CDLL(None, use_errno=True)
+        library.mmap.restype = ctypes.c_void_p
+        library.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long)
+        library.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+        self.unmap = library.munmap
+
+    def map(self, descriptor: int, nbytes: int) -> int:
+        address = self._library.mmap(None, nbytes, _PROTECTION, _SHARED, descriptor, 0)
+        if address is None or address == ctypes.c_void_p(-1).value:
+            code = ctypes.get_errno()
+            raise OSError(code, os.strerror(code))
+        return int(address)
+
+    def close(self, descriptor: int, _close: Any = os.close) -> None:  # the module's names may be gone
+        _close(descriptor)
+
+    def identity(self, descriptor: int) -> tuple[int, int]:
+        status = os.fstat(descriptor)
+        return status.st_dev, status.st_ino
+
+
+class _Windows:
+    """Maps section objects: memory of the paging file behind a handle."""
+
+    def __init__(self) -> None:
+        self._library = library = ctypes.CDLL("kernel32", use_last_error=True)
+        library.CreateFileMappingW.restype = library.MapViewOfFile.restype = ctypes.c_void_p
+        number, pointer = ctypes.c_uint32, ctypes.c_void_p
+        library.CreateFileMappingW.argtypes = (pointer, pointer, number, number, number, pointer)
+        library.MapViewOfFile.argtypes = (pointer, number, number, number, ctypes.c_size_t)
+        library.UnmapViewOfFile.argtypes = library.CloseHandle.argtypes = (pointer,)
+        self.close = library.CloseHandle
+
+    def create(self, nbytes: int) -> int:
+        """A handle of new memory, zeros."""
+        handle = self._library.CreateFileMappingW(
+            ctypes.c_void_p(-1), None, _PAGE_READWRITE, nbytes >> 32, nbytes & 0xFFFFFFFF, None
+        )
+        if not handle:
+            raise self._failure(nbytes)
+        return int(handle)
+
+    def map(self, handle: int, nbytes: int) -> int:
+        address = self._library.MapViewOfFile(handle, ALL_ACCESS, 0, 0, nbytes)
+        if not address:
+            raise OSError(*self._last_error())
+        return int(address)
+
+    def unmap(self, address: int, nbytes: int) -> None:
+        self._library.UnmapViewOfFile(address)
+
+    def identity(self, handle: int) -> tuple[int, int]:
+        """What no other block has; a block that arrives brings its own along."""
+        return os.getpid(), next(_NUMBERS)
+
+    def _failure(self, nbytes: int) -> RuntimeError:
+        code, text = self._last_error()
+        return RuntimeError(f"unable to make {nbytes} bytes of shared memory: {text} ({code})")
+
+    def _last_error(self) -> tuple[int, str]:
+        code: int = getattr(ctypes, "get_last_error", ctypes.get_errno)()
+        return code, f"Windows' error {code}"
+
+
+@functools.cache
+def _system() -> Any:
+    """How this system maps shared memory."""
+    return _Windows() if sys.platform == "win32" else _Posix()
 
 
 def _finalize(*args: Any, **kwargs: Any) -> None:
@@ -83,29 +153,34 @@ def _remove(path: str) -> None:
 class SharedBlock:
     """A mapped file; the base of the array that stands for the memory."""
 
-    __slots__ = ("__array_interface__", "__weakref__", "_address", "_unmap", "descriptor", "identity", "name", "nbytes")
+    __slots__ = (
+        "__array_interface__", "__weakref__", "_address", "_close", "_unmap", "descriptor", "identity", "name",
+        "nbytes",
+    )  # fmt: skip
 
-    def __init__(self, descriptor: int, nbytes: int, name: str | None) -> None:
-        library = _libc()
-        address = library.mmap(None, nbytes, _PROTECTION, _SHARED, descriptor, 0)
-        if address is None or address == ctypes.c_void_p(-1).value:
-            code = ctypes.get_errno()
-            os.close(descriptor)
-            raise RuntimeError(f"unable to map {nbytes} bytes of shared memory: {os.strerror(code)} ({code})")
-        status = os.fstat(descriptor)
+    def __init__(self, descriptor: int, nbytes: int, name: str | None, identity: tuple[int, int] | None = None) -> None:
+        system = _system()
+        try:
+            address = system.map(descriptor, nbytes)
+        except OSError as error:
+            system.close(descriptor)
+            raise RuntimeError(
+                f"unable to map {nbytes} bytes of shared memory: {error.strerror} ({error.errno})"
+            ) from None
         self.descriptor = descriptor
-        self.identity = status.st_dev, status.st_ino
+        self.identity = system.identity(descriptor) if identity is None else identity
         self.name = name
         self.nbytes = nbytes
         self._address = address
-        self._unmap = library.munmap
+        self._unmap = system.unmap
+        self._close = system.close
         self.__array_interface__ = {"version": 3, "typestr": "|u1", "shape": (nbytes,), "data": (address, False)}
 
-    def __del__(self, close: Any = os.close) -> None:  # this may run when the module's names are gone
-        if hasattr(self, "_unmap"):
+    def __del__(self) -> None:  # this may run when the module's names are gone
+        if hasattr(self, "_close"):
             self._unmap(self._address, self.nbytes)
             if self.descriptor >= 0:
-                close(self.descriptor)
+                self._close(self.descriptor)
 
     def link(self) -> str:
         """Another name of the same memory, for one message: it is there even when the maker has gone."""
@@ -128,8 +203,10 @@ def _array_over(block: SharedBlock) -> Any:
 
 def new_shared(nbytes: int) -> Any:
     """An array of so many bytes, zeros, in memory that can be shared."""
-    if not hasattr(os, "fork"):
-        raise NotImplementedError("memory is shared between processes on POSIX systems only")
+    if sys.platform == "win32":
+        return _array_over(SharedBlock(_system().create(nbytes), nbytes, None))
+    if IN_BROWSER:
+        raise NotImplementedError("memory is shared between processes, and a browser has no processes")
     if Strategy.current == "file_descriptor":
         return _array_over(SharedBlock(new_file(nbytes), nbytes, None))
     path = _new_name()
@@ -156,6 +233,15 @@ def from_descriptor(descriptor: int, nbytes: int) -> Any:
         os.close(descriptor)
         return found
     return _array_over(SharedBlock(descriptor, nbytes, None))
+
+
+def from_handle(handle: int, identity: tuple[int, int], nbytes: int) -> Any:
+    """The array over the memory behind a handle of Windows, which this process has been given."""
+    found = _ARRAYS.get(identity)
+    if found is not None:
+        _system().close(handle)
+        return found
+    return _array_over(SharedBlock(handle, nbytes, None, identity))
 
 
 def from_link(path: str, nbytes: int) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -513,10 +514,29 @@ def _is_alone(tensor: Any, owner: Any) -> bool:
     array = tensor._array
     if owner_of(array) is not owner:
         return False
-    holders = sys.getrefcount(owner) - 3  # the question, this function's name for it, the caller's
-    if array is owner:
-        return holders == 2  # `array` here, and the tensor
-    return holders == 1 and sys.getrefcount(array) == 3  # the window, which the question, `array` and the tensor hold
+    return _references(tensor, owner) == (_TO_ITS_OWN_MEMORY if array is owner else _TO_A_WINDOW)
+
+
+def _references(tensor: Any, owner: Any) -> tuple[int, int]:
+    """How many references there are to the memory, and to the tensor's array, as seen from here."""
+    array = tensor._array
+    return sys.getrefcount(owner), sys.getrefcount(array)
+
+
+def _references_of_nobody_else(window: bool) -> tuple[int, int]:
+    """What `_is_alone` counts where one tensor holds the memory. Pythons count references to variables differently."""
+
+    def asked(tensor: Any, owner: Any) -> tuple[int, int]:
+        array = tensor._array
+        assert (array is owner) != window
+        return _references(tensor, owner)
+
+    owner = np.empty(1, np.uint8)
+    tensor = SimpleNamespace(_array=owner[:] if window else owner)
+    return asked(tensor, owner)
+
+
+_TO_ITS_OWN_MEMORY, _TO_A_WINDOW = map(_references_of_nobody_else, (False, True))
 
 
 def _load_storage(content: bytes, place: str = "cpu") -> UntypedStorage:

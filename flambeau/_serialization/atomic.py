@@ -49,10 +49,11 @@ def _create(target: Path, mode: int | None) -> tuple[Path, Any]:
 
 def _remove_leftovers(target: Path) -> None:
     """Remove what saves to this target left behind when their process was killed."""
-    if fcntl is None:
-        return
     for path in target.parent.glob(f".{glob_escaped(target.name)}.{'[0-9a-f]' * 16}{_SUFFIX}"):
         with contextlib.suppress(OSError):
+            if fcntl is None:  # Windows removes no file that is open
+                path.unlink()
+                continue
             descriptor = os.open(path, os.O_RDWR)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -77,6 +78,14 @@ def _sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
+def _status(path: Path) -> os.stat_result | None:
+    """What is at a path; None: nothing. `Path.exists` says so, too, where that cannot be found out."""
+    try:
+        return os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
 @contextlib.contextmanager
 def replacing(path: Any, expected: int = 0) -> Iterator[Any]:
     """An unbuffered file to write to. When the block ends, it takes the place of `path`; if it fails, it vanishes.
@@ -85,11 +94,12 @@ def replacing(path: Any, expected: int = 0) -> Iterator[Any]:
     number of bytes that are `expected`, a large file can be written faster; it then has the method `write` only.
     """
     target = Path(os.path.realpath(path))  # a link stays, what it leads to is replaced
-    if not target.parent.is_dir():
+    folder = _status(target.parent)
+    if folder is None or not stat.S_ISDIR(folder.st_mode):
         raise RuntimeError(f"Parent directory {Path(path).parent} does not exist.")
     mode = None
-    if target.exists():
-        status = target.stat()
+    status = _status(target)
+    if status is not None:
         if not stat.S_ISREG(status.st_mode):  # a device or a pipe has no content to replace
             with open(target, "wb", buffering=0) as direct:
                 yield direct

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from heapq import heappop, heappush, heappushpop
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -474,8 +475,7 @@ def _accumulate_indirectly(leaf: Tensor, present: Tensor, gradient: Tensor) -> N
 def owned(gradient: Tensor, like: Tensor, fresh: bool) -> Tensor:
     """`gradient` outside the graph, in memory that nobody else sees and with the strides of `like`.
 
-    A fresh gradient gives up its array, unless a second tensor holds that (three references: the gradient's, ours, and
-    the one of the question itself).
+    A fresh gradient gives up its array, unless a second tensor holds that.
     """
     if type(gradient) is not Tensor and _dispatches(gradient):
         return gradient.detach()
@@ -484,7 +484,7 @@ def owned(gradient: Tensor, like: Tensor, fresh: bool) -> Tensor:
     counter: Any = None if modes.inference else [0, None]
     if (
         fresh
-        and sys.getrefcount(array) <= 3
+        and sys.getrefcount(array) <= _REFERENCES_TO_ITS_ARRAY
         and (array.strides == model.strides or not modes.grad_layout)
         and (array.base is None or _has_own_memory(array, gradient._view))
     ):
@@ -500,6 +500,15 @@ def owned(gradient: Tensor, like: Tensor, fresh: bool) -> Tensor:
     # A tensor that got another shape in place retains the gradient of what it was.
     copied = _copied_like(gradient, like if same_shape and like.layout is strided and modes.grad_layout else gradient)
     return Tensor._from_parts((copied._array, kind.plain, counter))
+
+
+def _references_to_array(gradient: Any) -> int:
+    array = gradient._array
+    return sys.getrefcount(array)
+
+
+_REFERENCES_TO_ITS_ARRAY = _references_to_array(SimpleNamespace(_array=object()))
+"""What `owned` counts where one tensor alone holds an array. Python 3.14 counts a variable once, others twice."""
 
 
 def _has_own_memory(array: Any, view: View | None = None) -> bool:

@@ -7,6 +7,8 @@ for processes that share a network. What they hold are bytes; nothing in them is
 from __future__ import annotations
 
 import contextlib
+import errno
+import importlib.util
 import os
 import struct
 import sys
@@ -20,6 +22,9 @@ from .._core.process.locks import new_condition
 from ._errors import DistQueueEmptyError, DistStoreError
 
 __all__ = ["FileStore", "HashStore", "PrefixStore", "Store"]
+
+fcntl: Any = importlib.import_module("fcntl") if importlib.util.find_spec("fcntl") else None
+msvcrt: Any = importlib.import_module("msvcrt") if importlib.util.find_spec("msvcrt") else None
 
 DEFAULT_TIMEOUT = timedelta(seconds=300)
 _BETWEEN_LOOKS = 0.01
@@ -423,24 +428,30 @@ class FileStore(Store):
 
     def _perform(self, action: Callable[[Table], Any]) -> Any:
         with self._guard:
-            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            descriptor = os.open(self._path, _FLAGS, 0o600)
             try:
                 _lock(descriptor)
-                os.lseek(descriptor, self._position, os.SEEK_SET)
-                with os.fdopen(os.dup(descriptor), "rb") as file:
-                    self._position += self._table.follow(file.read())
-                self._table.written.clear()
-                result = action(self._table)
-                data = b"".join(self._table.written)
-                if data:
-                    os.ftruncate(descriptor, self._position)  # a record that a killed process left half written
-                    os.lseek(descriptor, self._position, os.SEEK_SET)
-                    while data:
-                        count = os.write(descriptor, data)
-                        self._position += count
-                        data = data[count:]
+                try:
+                    return self._look_and_write(descriptor, action)
+                finally:
+                    _unlock(descriptor)
             finally:
-                os.close(descriptor)  # which gives back the lock
+                os.close(descriptor)
+
+    def _look_and_write(self, descriptor: int, action: Callable[[Table], Any]) -> Any:
+        os.lseek(descriptor, self._position, os.SEEK_SET)
+        with os.fdopen(os.dup(descriptor), "rb") as file:
+            self._position += self._table.follow(file.read())
+        self._table.written.clear()
+        result = action(self._table)
+        data = b"".join(self._table.written)
+        if data:
+            os.ftruncate(descriptor, self._position)  # a record that a killed process left half written
+            os.lseek(descriptor, self._position, os.SEEK_SET)
+            while data:
+                count = os.write(descriptor, data)
+                self._position += count
+                data = data[count:]
         return result
 
     def num_keys(self) -> int:
@@ -457,16 +468,37 @@ class FileStore(Store):
 
     def __del__(self, _at_the_end: Callable[[], bool] = sys.is_finalizing) -> None:  # modules may be gone by then
         if not _at_the_end() and hasattr(self, "_guard"):
-            with contextlib.suppress(OSError):  # the folder may be gone
+            with contextlib.suppress(OSError, DistStoreError):  # the folder may be gone, or no file can be locked
                 self.close()
 
 
 _USERS = "&users"
 
 
+_FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_LOCKED_BYTE = 1 << 30
+"""Windows locks bytes of a file, and then nobody else reads them: this one lies behind all records."""
+
+
 def _lock(descriptor: int) -> None:
-    try:
-        import fcntl
-    except ImportError:
-        raise DistStoreError("FileStore needs a system with file locks of POSIX; use TCPStore here") from None
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    """Keep other processes out of the file until it is closed."""
+    if fcntl is not None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        return
+    if msvcrt is None:
+        raise DistStoreError("FileStore needs a system with file locks; use HashStore here")
+    while True:
+        os.lseek(descriptor, _LOCKED_BYTE, os.SEEK_SET)
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_LOCK, 1)
+            return
+        except OSError as error:  # it gives up after ten seconds
+            if error.errno != errno.EDEADLOCK:
+                raise
+
+
+def _unlock(descriptor: int) -> None:
+    """Let others in. Closing the file does so too, but on Windows some time later."""
+    if msvcrt is not None:
+        os.lseek(descriptor, _LOCKED_BYTE, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)

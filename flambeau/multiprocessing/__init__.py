@@ -38,7 +38,7 @@ def set_sharing_strategy(new_strategy: str) -> None:
     """Choose it: open files without a name (`file_descriptor`), or names in the file system (`file_system`)."""
     if new_strategy not in _STRATEGIES:
         raise AssertionError(f"invalid sharing strategy {new_strategy!r}: there are {sorted(_STRATEGIES)}")
-    if new_strategy == "file_system":
+    if new_strategy == "file_system" and sys.platform != "win32":  # which has nothing to track
         from multiprocessing import resource_tracker
 
         resource_tracker.ensure_running()  # now, so that processes forked later have the same one

@@ -6,6 +6,7 @@ Each `reduce_...` function says how to make an object again, by a `rebuild_...` 
 from __future__ import annotations
 
 import os
+import sys
 import weakref
 from multiprocessing import reduction
 from multiprocessing.reduction import ForkingPickler
@@ -18,7 +19,7 @@ from .._core.dtype import dtype
 from .._core.names.absent import Table
 from .._core.pickling import as_window, warn_of_hooks
 from .._core.pickling import rebuild_tensor as window_on
-from .._core.shared_memory import block_under, from_descriptor, from_link
+from .._core.shared_memory import ALL_ACCESS, block_under, from_descriptor, from_handle, from_link
 from .._core.sparse import SparseTensor, dense_tensor, rebuild_sparse
 from .._core.storage import UntypedStorage, storage_of
 from .._core.tensor import Tensor
@@ -142,6 +143,11 @@ def rebuild_storage_filename(cls: Any, manager: Any, handle: Any, size: int, dty
     return storage_of(from_link(path, size * (1 if dtype is None else dtype.itemsize)), CPU)
 
 
+def rebuild_storage_handle(cls: Any, handle: Any, identity: tuple[int, int], size: int) -> UntypedStorage:
+    """A storage on the memory behind a handle of Windows that another process sent."""
+    return storage_of(from_handle(handle.detach(), identity, size), CPU)
+
+
 def rebuild_storage_empty(cls: Any) -> Any:
     """A storage without bytes."""
     return cls()
@@ -166,6 +172,9 @@ def reduce_storage(storage: UntypedStorage) -> tuple[Any, ...]:
         storage = storage.clone().share_memory_()
         block = block_under(storage._owner)
         assert block is not None
+    if sys.platform == "win32":
+        handle = reduction.DupHandle(block.descriptor, ALL_ACCESS)
+        return rebuild_storage_handle, (type(storage), handle, block.identity, block.nbytes)
     if block.name is not None:
         return rebuild_storage_filename, (type(storage), None, block.link(), block.nbytes)
     return rebuild_storage_fd, (type(storage), reduction.DupFd(block.descriptor), block.nbytes)

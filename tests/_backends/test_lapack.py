@@ -55,16 +55,21 @@ def test_ops_go_that_way(name: str) -> None:
     matrices = flambeau.randn(20, 200, 200)
     function: Any = getattr(flambeau.linalg, name)
     seen = set()
-    done = threading.Event()
+    looking, done = threading.Event(), threading.Event()
 
-    def work() -> None:
-        function(matrices)
-        done.set()
+    def look() -> None:
+        while not done.is_set():
+            seen.add(blas.used_threads())
+            looking.set()
 
-    thread = threading.Thread(target=work)
+    thread = threading.Thread(target=look)
     thread.start()
-    while not done.is_set():
-        seen.add(blas.used_threads())
+    looking.wait()
+    for _ in range(100):  # a call may end between two looks
+        function(matrices)
+        if 1 in seen:
+            break
+    done.set()
     thread.join()
     assert 1 in seen
     assert blas.used_threads() == 2

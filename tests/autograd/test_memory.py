@@ -450,3 +450,11 @@ def test_gradients_take_over_products_that_were_turned() -> None:
     held = viewed._base
     assert held is not None
     assert not engine._has_own_memory(viewed._array, viewed._view)
+
+
+def test_a_gradient_gives_up_its_array_where_no_second_tensor_has_it() -> None:
+    like, alone, shared = flambeau.ones(3), flambeau.ones(3) * 2, flambeau.ones(3) * 2
+    address = alone.data_ptr()
+    assert engine.owned(alone, like, True).data_ptr() == address
+    second = shared.detach()
+    assert engine.owned(shared, like, True).data_ptr() != second.data_ptr()

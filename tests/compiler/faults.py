@@ -88,7 +88,9 @@ def _raising(name: str, like: CodeType) -> CodeType:
     free = ", ".join(like.co_freevars)
     body = f"({free});" if free else ""
     error = f"__import__({__name__!r}, None, None, ['hit']).hit({name!r})"
-    text = f"def outer({free}):\n def inner(*args, **kwargs): {body} raise {error}\n"
+    # Code of a generator can only be replaced by code of a generator.
+    end = "; yield" if like.co_flags & inspect.CO_GENERATOR else ""
+    text = f"def outer({free}):\n def inner(*args, **kwargs): {body} raise {error}{end}\n"
     outer = next(each for each in compile(text, "<fault>", "exec").co_consts if isinstance(each, CodeType))
     return next(each for each in outer.co_consts if isinstance(each, CodeType))
 

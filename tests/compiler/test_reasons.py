@@ -156,7 +156,8 @@ def test_a_refused_call_is_watched_no_further(monkeypatch: pytest.MonkeyPatch) -
         for _ in range(20):
             assert f(X).tolist() == X.relu().tolist()
         counts[name] = len(events)
-    assert counts["early"] < 20 < 200 < counts["late"]
+    assert 8 * counts["early"] < counts["late"]
+    assert counts["late"] > 200
 
 
 def test_the_engine_at_work_is_not_watched(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -243,3 +243,13 @@ def test_hogwild_by_four_processes() -> None:
     _, before = _hogwild(flambeau, 0, 0)
     _, after = _hogwild(flambeau, 4, 60)
     assert after < 0.1 * before
+
+
+@pytest.mark.parametrize("count", range(1, 6))
+def test_all_windows_follow_memory_that_is_shared(count: int) -> None:
+    """However many there are: Pythons count references to variables differently."""
+    base = flambeau.arange(6.0)
+    windows = [base[number:] for number in range(1, count + 1)]
+    base.share_memory_()
+    base[5] = 50.0
+    assert [each[-1].item() for each in windows] == [50.0] * count

@@ -14,8 +14,14 @@ from ..._core.tensor import Tensor
 Tensors = dict[int, tuple[Tensor, str]]
 """Tensors by the identity of their arrays, and the expressions that find these again."""
 
-_HELD_HERE = 4
-"""References to a gradient that nobody else knows: of the tensors, of the recorder, of a variable and of a call."""
+
+def _references_of_a_variable() -> int:
+    only_here = object()
+    return sys.getrefcount(only_here)
+
+
+_HELD_HERE = 2 + _references_of_a_variable()
+"""References to a gradient that nobody else knows: of the tensors, of the recorder, and as counted for a variable."""
 
 
 class Gradients:

@@ -11,6 +11,8 @@ import traceback
 from types import TracebackType
 from typing import Any
 
+from .inheritance import inherited
+
 PIPE = "FLAMBEAU_LAUNCHER"
 """The variable with the pipe of which the launcher holds the other end."""
 ERROR_FILE = "TORCHELASTIC_ERROR_FILE"
@@ -48,6 +50,6 @@ def follow_the_launcher() -> None:
     """End when the launcher does, and leave errors in its file."""
     pipe = os.environ.pop(PIPE, None)
     if pipe is not None:
-        os.set_inheritable(int(pipe), False)
-        threading.Thread(target=_end_with_the_launcher, args=(int(pipe),), name="launcher", daemon=True).start()
+        ends = inherited(int(pipe))
+        threading.Thread(target=_end_with_the_launcher, args=(ends,), name="launcher", daemon=True).start()
     _note_errors()

@@ -15,12 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from .inheritance import apart, name_for_children
 from .options import Options
 from .worker import ERROR_FILE, PIPE
 
 _PATIENCE = 5.0
 """Seconds that a process has to end by itself when it is told to."""
 _STDOUT, _STDERR = 1, 2
+_KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 
 
 @dataclass
@@ -67,14 +69,14 @@ class Workers:
     def _start(self, local_rank: int, environment: dict[str, str]) -> subprocess.Popen[bytes]:
         own = self._folder / str(local_rank)
         own.mkdir(parents=True, exist_ok=True)
-        variables = {**os.environ, **environment, ERROR_FILE: str(own / "error.json"), PIPE: str(self._reading)}
+        variables = {**os.environ, **environment, ERROR_FILE: str(own / "error.json")}
+        variables[PIPE] = str(name_for_children(self._reading))
         process = subprocess.Popen(
             self._command(),
             env=variables,
             stdout=self._output(local_rank, _STDOUT, own / "stdout.log"),
             stderr=self._output(local_rank, _STDERR, own / "stderr.log"),
-            pass_fds=(self._reading,),
-            start_new_session=True,  # so that what it starts ends with it, and Ctrl-C comes to the launcher alone
+            **apart(self._reading),
         )
         for kind, stream in ((_STDOUT, process.stdout), (_STDERR, process.stderr)):
             if stream is not None:
@@ -151,7 +153,7 @@ class Workers:
         while any(True for _ in self._alive()) and time.monotonic() < until:
             time.sleep(0.02)
         for process in self.processes:
-            _signal(process, signal.SIGKILL)  # also to those whose leader is gone: what it had started may be left
+            _signal(process, _KILL)  # also to those whose leader is gone: what it had started may be left
             process.wait()
         for thread in self._threads:
             thread.join(_PATIENCE)
@@ -166,5 +168,11 @@ class Workers:
 
 
 def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    if sys.platform == "win32":  # which has no signals for other processes
+        end = ["taskkill", "/F", "/T", "/PID", str(process.pid)]
+        subprocess.run(end, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+        with contextlib.suppress(OSError):
+            process.kill()
+        return
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, number)

@@ -43,10 +43,13 @@ class FileTimerRequest(TimerRequest):
         )  # fmt: skip
 
 
-class FileTimerClient(TimerClient):
-    """A process asks for itself; the default signal is SIGKILL."""
+_KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 
-    def __init__(self, file_path: str, signal: signal.Signals = signal.SIGKILL) -> None:
+
+class FileTimerClient(TimerClient):
+    """A process asks for itself; the default signal is SIGKILL, where there is one."""
+
+    def __init__(self, file_path: str, signal: signal.Signals = _KILL) -> None:
         super().__init__()
         self._file_path = file_path
         self.signal = signal
@@ -93,6 +96,8 @@ class FileTimerServer:
         self._stop_signaled = False
         self._watchdog_thread: threading.Thread | None = None
         self._last_progress_time = int(time.time())
+        if not hasattr(os, "mkfifo"):
+            raise RuntimeError("timers in a file need named pipes, which this system lacks: use LocalTimerServer")
         with contextlib.suppress(FileNotFoundError):
             os.remove(file_path)
         os.mkfifo(file_path)

@@ -83,7 +83,7 @@ class LocalTimerServer(TimerServer):
 
     def _reap_worker(self, worker_id: Any) -> bool:
         try:
-            os.kill(worker_id, signal.SIGKILL)
+            os.kill(worker_id, getattr(signal, "SIGKILL", signal.SIGTERM))
         except ProcessLookupError:
             return True  # it has ended by itself
         except OSError:

@@ -187,8 +187,7 @@ def _process_worker(connection: Any, setup: Any, inherited: list[Any], collects:
     which a forked process does not do before this.
     """
     gc.freeze()  # what was inherited stays untouched, and so in memory that the processes have in common
-    if collects:
-        gc.enable()
+    (gc.enable if collects else gc.disable)()  # a process that was not forked collects at first
     for other in inherited:
         other.close()
     if not isinstance(setup, WorkerSetup):

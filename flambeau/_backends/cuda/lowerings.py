@@ -104,9 +104,11 @@ KERNELS = {
     "adaptive_avg_pool2d_backward": "pool.adaptive_avg_pool2d_backward",
     "adapt_loss_scale": "multi.adapt_loss_scale",
     "native_dropout": "fused.dropout",
+    "pow_number": "fused.pow_number",
     "native_dropout_backward": "fused.dropout_backward",
     # Functions on arrays
     "add_slices": "row_sums.add_slices",
+    "power_gradient": "fused.power_gradient",
     "sparse_product": "sparse_product.sparse_product",
     "sampled_product": "sparse_product.sampled_product",
     "library_product": "products.product",

@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..._core.dtype import bfloat16, float16, float32
+from ..._core.kind import Kind
 from ..._core.modes import THREAD
 from ..._core.node import OpNode
 from ..._core.process.locks import new_lock
@@ -112,10 +114,11 @@ class Derivative(Op):
         key: list[Any] = [grad._kind, needed]
         for name, value in zip(self.node_type.saved_names, saved, strict=True):
             if isinstance(value, Tensor):
-                same_kind = type(value) in PLAIN_TYPES and value._kind is grad._kind
-                if not same_kind or not _fits(value._array.shape, shape):
+                if type(value) not in PLAIN_TYPES or not _meets(value._kind, grad._kind):
                     return None
-                key.append(None)
+                if not _fits(value._array.shape, shape):
+                    return None
+                key.append(value._kind)
             else:
                 key.append(float if type(value) in (float, int) else (name, value))
         fusions = self.node_type.__dict__.get("fusions") or _table(self.node_type)
@@ -128,6 +131,14 @@ class Derivative(Op):
         except TypeError:  # a saved value without a hash
             return None
         return made
+
+
+def _meets(saved: Kind, grad: Kind) -> bool:
+    """Whether a formula of such tensors computes in the gradient's dtype, and gives that: what autocast mixes does."""
+    if saved is grad:
+        return True
+    is_half = saved.dtype in (float16, bfloat16) and not saved.indirect
+    return is_half and grad.dtype is float32 and saved.device is grad.device and grad.backend.costs_per_call
 
 
 def is_operand(value: Any) -> bool:
@@ -240,6 +251,9 @@ def _fuse(
                 results.append(result.expression())
         return tuple(results)
 
-    operands = [array_type] * (1 + sum(map(is_operand, saved)))
+    operands = [array_type]
+    for value in saved:
+        if is_operand(value):
+            operands.append(value._array.dtype if isinstance(value, Tensor) else array_type)
     compiled = module.pointwise(body, operands, array_type)
     return None if compiled is None else _Fusion(compiled if compiled.results else None, tuple(passed_on))

@@ -7,6 +7,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from ..._backends import arrays as array_functions
 from ..._core.backend import as_array, read, undispatched
 from ..._core.dtype import (
     BOOL,
@@ -33,6 +34,7 @@ from ..._dispatch.changes.inplace import run_inplace
 from ..._dispatch.compiled_body import compiled_at_any_size, pointwise
 from ..._dispatch.dispatch import Array, Primitive, primitive
 from ..._dispatch.elementwise import FLOATING, binary
+from ..._dispatch.gradients.array_derivatives import on_arrays
 from ..._dispatch.gradients.undifferentiable import no_derivative
 from ..._dispatch.public.overrides import has_override, run_override
 from ..._dispatch.public.protocol import reordered, write_out
@@ -490,6 +492,7 @@ def _power_of_number(base: Any, exponent: Array) -> Array:
     return np.ones_like(exponent) if base == 1 else _power(base, exponent)
 
 
+@on_arrays(array_functions.power_gradient)
 def _pow_self_gradient(grad: Tensor, self: Tensor, exponent: Any) -> Tensor:
     if exponent == 0:
         return no_gradient(grad)
@@ -521,7 +524,7 @@ def _log_of_number(base: Any, is_complex: bool) -> Any:
     return math.log(base) if base > 0 else (-math.inf if base == 0 else math.nan)
 
 
-@primitive("PowBackward0", axes=ELEMENTS, self=_pow_self_gradient)
+@primitive("PowBackward0", axes=ELEMENTS, self=_pow_self_gradient, fuses=False)
 def _pow_number(self: Array, exponent: Any) -> Array:
     if self.dtype.char in "fd" and exponent in _EXACT_POWERS:
         return _exactly_raised(self, exponent)

@@ -107,7 +107,9 @@ def _cat_gradients(grad: Tensor, tensors_sym_sizes: Any, dim: int) -> list[Any]:
             results.append(grad.new_zeros(shape))
             continue
         end = start + shape[dim]
-        if on_arrays:
+        if not start and end == grad._array.shape[dim]:  # beside tensors without elements: a cache that begins
+            results.append(grad)
+        elif on_arrays:
             results.append(fresh(grad._array[(*_ALL[dim], slice(start, end))], grad))
         else:
             results.append(_slice(grad, dim, start, end, 1))

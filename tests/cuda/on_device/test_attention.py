@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
+from unittest import mock
 
 import pytest
 
 import flambeau as torch
-from flambeau._backends.cuda.layers import attention_kernels
+from flambeau._backends.cuda.layers import attention, attention_kernels
 from flambeau._backends.cuda.runtime.driver import driver
 from flambeau.nn import functional as F
 from flambeau.nn.attention import SDPBackend, sdpa_kernel
@@ -18,15 +20,28 @@ from .conftest import is_simulated
 
 @pytest.fixture(autouse=True)
 def _together() -> Iterator[None]:
-    """The simulated device runs the threads of a block together, as the kernels want it."""
-    simulated: Any = driver() if is_simulated() else None
-    if simulated is not None:
-        attention_kernels._compiled.cache_clear()
+    """On the simulated device these kernels alone have blocks whose threads run together."""
+    if not is_simulated():
+        yield
+        return
+    simulated: Any = driver()
+    compiled = attention_kernels._compiled.__wrapped__
+
+    @functools.cache
+    def together(*given: Any) -> Any:
         simulated.together = True
-    yield
-    if simulated is not None:
-        simulated.together = False
-        attention_kernels._compiled.cache_clear()
+        try:
+            return compiled(*given)
+        finally:
+            simulated.together = False
+
+    with (
+        mock.patch.object(attention_kernels, "_compiled", together),
+        mock.patch.object(attention_kernels, "serves", lambda width: width <= attention_kernels.MOST_WIDTH),
+    ):
+        yield
+    attention._plans.clear()
+    attention._calls.clear()
 
 
 def _operands(

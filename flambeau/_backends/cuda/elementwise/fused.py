@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -32,3 +33,35 @@ def dropout_backward(grad_output: DeviceArray, mask: DeviceArray, scale: float) 
     """The gradient of the input of dropout."""
     compiled = _masked(grad_output.form.dtype) if mask.form.dtype == _BOOL else None
     return None if compiled is None else compiled.many(grad_output, mask, scale)[0]
+
+
+_POWERS: dict[float, Callable[[Any], Any]] = {3: lambda x: np.square(x) * x, -0.5: lambda x: 1 / np.sqrt(x)}
+"""Powers of several steps, which are each rounded."""
+_SLOPES: dict[float, Callable[[Any, Any], Any]] = {
+    2: lambda grad, x: grad * (2 * x),
+    3: lambda grad, x: grad * (3 * np.square(x)),
+}
+_FULL = (_SINGLE, _DOUBLE)
+
+
+@cache
+def _power(exponent: float, dtype: np.dtype[Any]) -> Pointwise | None:
+    return pointwise(_POWERS[exponent], [dtype], dtype)
+
+
+@cache
+def _slope(exponent: float, dtype: np.dtype[Any]) -> Pointwise | None:
+    return pointwise(_SLOPES[exponent], [dtype, dtype], dtype)
+
+
+def pow_number(self: DeviceArray, exponent: Any) -> DeviceArray | None:
+    """Lowering of `pow_number` for what takes several steps."""
+    compiled = _power(exponent, self.dtype) if exponent in _POWERS and self.dtype in _FULL else None
+    return None if compiled is None else compiled.unary(self)
+
+
+def power_gradient(grad: DeviceArray, self: DeviceArray, exponent: Any) -> DeviceArray | None:
+    """The derivative of small powers, with the steps of its formula."""
+    fits = exponent in _SLOPES and grad.dtype in _FULL and grad.dtype == self.dtype and grad.shape == self.shape
+    compiled = _slope(exponent, grad.dtype) if fits else None
+    return None if compiled is None else compiled.binary(grad, self)

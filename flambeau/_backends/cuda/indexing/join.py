@@ -38,7 +38,7 @@ _calls: dict[Any, _Call | None] = {}
 def cat(tensors: list[DeviceArray], dim: int, dtype: Any) -> DeviceArray | None:
     """Lowering of `cat`: arrays joined along a dimension."""
     arrays = [each for each in tensors if each.form.shape != (0,)]
-    return _joined(arrays, dim, dtype, False) if 1 < len(arrays) <= _MOST_ARRAYS else None
+    return _joined(arrays, dim, dtype, False) if 0 < len(arrays) <= _MOST_ARRAYS else None
 
 
 def stack(tensors: list[DeviceArray], dim: int, dtype: Any) -> DeviceArray | None:

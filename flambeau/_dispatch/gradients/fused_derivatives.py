@@ -251,9 +251,7 @@ def _fuse(
                 results.append(result.expression())
         return tuple(results)
 
-    operands = [array_type]
-    for value in saved:
-        if is_operand(value):
-            operands.append(value._array.dtype if isinstance(value, Tensor) else array_type)
+    given = [each for each in saved if is_operand(each)]
+    operands = [array_type, *[each._array.dtype if isinstance(each, Tensor) else array_type for each in given]]
     compiled = module.pointwise(body, operands, array_type)
     return None if compiled is None else _Fusion(compiled if compiled.results else None, tuple(passed_on))

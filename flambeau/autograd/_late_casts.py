@@ -29,14 +29,13 @@ Reach = Callable[[Tensor, Tensor, bool], None]
 class LateCasts:
     """The gradients that wait in one backward pass."""
 
-    __slots__ = ("_elements", "_reach", "waiting")
+    __slots__ = ("_elements", "waiting")
 
-    def __init__(self, reach: Reach) -> None:
+    def __init__(self) -> None:
         self.waiting: list[tuple[Tensor, Tensor]] = []
         self._elements = 0
-        self._reach = reach
 
-    def takes(self, leaf: Tensor, gradient: Tensor) -> bool:
+    def takes(self, leaf: Tensor, gradient: Tensor, reach: Reach) -> bool:
         """Whether a gradient waits from now on, which is the only one of a leaf without hooks."""
         given, wanted = gradient._kind, leaf._kind
         if (
@@ -55,10 +54,10 @@ class LateCasts:
         self.waiting.append((leaf, gradient))
         self._elements += array.size
         if len(self.waiting) >= _MOST or self._elements >= _MOST_ELEMENTS:
-            self.finish()
+            self.finish(reach)
         return True
 
-    def finish(self) -> None:
+    def finish(self, reach: Reach) -> None:
         """Give all of them to their leaves."""
         waiting, self.waiting, self._elements = self.waiting, [], 0
         by_kind: dict[tuple[Kind, Kind], list[tuple[Tensor, Tensor]]] = {}
@@ -66,7 +65,7 @@ class LateCasts:
             by_kind.setdefault((gradient._kind, leaf._kind), []).append((leaf, gradient))
         for (_, wanted), pairs in by_kind.items():
             for (leaf, _), cast in zip(pairs, _cast([each for _, each in pairs], wanted), strict=True):
-                self._reach(leaf, cast, True)
+                reach(leaf, cast, True)
 
 
 def _cast(gradients: Sequence[Tensor], wanted: Kind) -> list[Tensor]:

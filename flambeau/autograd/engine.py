@@ -89,7 +89,7 @@ def run_backward(
         modes.grad, modes.backward_pass, modes.functions = outer
         late = None if unfinished is None or unfinished is outer[1] else unfinished.late
         if late is not None and late.waiting:
-            late.finish()  # gradients that were there before an error
+            late.finish(unfinished.reach_leaf)  # gradients that were there before an error
         if modes.functions:
             modes.refresh()
 
@@ -182,7 +182,7 @@ class _Pass:
             edges = node.edges
             hooks = node._hooks
             if late is not None and late.waiting and (hooks is not None or not isinstance(node, OpNode)):
-                late.finish()  # the user's own functions may look at gradients
+                late.finish(self.reach_leaf)  # the user's own functions may look at gradients
             if rare or hooks is not None:
                 grads, results = self.run_watched(node, grads)
                 if results is None:
@@ -230,8 +230,8 @@ class _Pass:
                             and expected[target] == 1
                             and target._extra is None
                         ):
-                            late = self.late = self.late or LateCasts(self.reach_leaf)
-                            if late.takes(target, result):
+                            late = self.late = self.late or LateCasts()
+                            if late.takes(target, result, self.reach_leaf):
                                 continue
                         returned, result = result, checked(result, target, number, node)
                         fresh = fresh or (unseen and result is not returned)
@@ -240,7 +240,7 @@ class _Pass:
                         continue
                 self.deliver(target, number, result, fresh)
         if late is not None and late.waiting:
-            late.finish()
+            late.finish(self.reach_leaf)
         if captured is None or self.inputs is None:
             return []
         return [captured[target][number] for target, number in self.inputs]
@@ -341,7 +341,7 @@ class _Pass:
         extra = leaf._extra
         accumulator = None
         if extra is not None and self.late is not None and self.late.waiting:
-            self.late.finish()
+            self.late.finish(self.reach_leaf)
         if extra is not None or self.captured is not None:
             accumulator = extra.accumulator() if extra is not None and extra.accumulator is not None else None
             if extra is not None and extra.hooks:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from typing import Any
@@ -141,6 +142,22 @@ def test_gradients_are_cast_together(launches: list[int]) -> None:
         assert mine.is_contiguous()
         assert torch.equal(mine, each.grad)
     assert all(handle.id >= 0 for handle in handles)
+
+
+def test_a_pass_leaves_nothing_for_the_garbage_collector() -> None:
+    model = _model()
+    for _ in range(2):
+        _forward(model).float().sum().backward()
+    model.zero_grad()
+    gc.collect()
+    gc.disable()
+    try:
+        before = torch.cuda.memory_allocated()
+        _forward(model).float().sum().backward()
+        model.zero_grad()
+        assert torch.cuda.memory_allocated() == before
+    finally:
+        gc.enable()
 
 
 def test_hooks_see_the_gradients_before_them() -> None:

@@ -92,6 +92,13 @@ def attended(x: Any) -> Any:
     return torch.nn.functional.scaled_dot_product_attention(heads, heads + 1, heads, attn_mask=mask) * 2
 
 
+def gradients_of_parts(x: Any) -> Any:
+    with torch.enable_grad():
+        given = x.detach().requires_grad_()
+        turned = torch.cat((-given[:, 2:], given[:, :1]), 1) * given[:, 1:] + given[1, :2] * 2
+        return torch.autograd.grad((turned * turned).sum(), given)[0] * 2
+
+
 X = torch.linspace(-2, 2, 12).reshape(4, 3)
 CASES: dict[str, tuple[Function, tuple[Any, ...]]] = {
     "chain": (chain, (X,)),
@@ -106,6 +113,7 @@ CASES: dict[str, tuple[Function, tuple[Any, ...]]] = {
     "rows by a matrix": (rows_by_matrix, (X,)),
     "one in the middle": (one_in_the_middle, (X,)),
     "attended": (attended, (X,)),
+    "gradients of parts": (gradients_of_parts, (X,)),
     "large": (chain, (torch.linspace(-3, 3, 9000),)),
     "turned": (chain, (X.t(),)),
     "spread": (chain, (X[:1].expand(4, 3),)),
@@ -131,7 +139,7 @@ def test_a_tape_gives_the_bits_of_the_ops(name: str) -> None:
             assert bits(made(*given)) == bits(function(*given))
 
 
-@pytest.mark.parametrize("name", ["rotated", "rows by a matrix", "one in the middle", "attended"])
+@pytest.mark.parametrize("name", ["rotated", "rows by a matrix", "one in the middle", "attended", "gradients of parts"])
 def test_a_tape_that_ran_is_kept(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     settled: list[Any] = []
     settle = first_run.FirstRun.__init__

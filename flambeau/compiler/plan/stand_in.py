@@ -98,7 +98,13 @@ class StandIn(NDArrayOperatorsMixin):
         return self._window(self.place.header[index])
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        raise Untraceable("elements that are set")
+        target = self[index]
+        if type(value) is not StandIn or value.shape != target.shape or value.dtype != target.dtype:
+            raise Untraceable("elements that are set to something else")
+        if self.place.buffer.given is not None or self.place.buffer.content is not None:
+            raise Untraceable("elements of what was there before")
+        places = [self.place, value.place]
+        self.schedule.call(_copyto, target.place, value.place, reads=places, writes=[target.place])
 
     def __iter__(self) -> Iterator[StandIn]:
         return iter([self[position] for position in range(len(self))])
@@ -165,9 +171,12 @@ class StandIn(NDArrayOperatorsMixin):
         return _elementwise(self.schedule, ufunc, inputs, target, **options)
 
     def __array_function__(self, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if function is np.empty:  # beside this array, by `like=`
+        if function is np.empty or function is np.zeros:  # beside this array, by `like=`
             sizes = (args[0],) if type(args[0]) is int else args[0]
-            return StandIn(self.schedule, self.schedule.new(sizes, *args[1:]))
+            made = StandIn(self.schedule, self.schedule.new(sizes, *args[1:]))
+            if function is np.zeros:
+                made.fill(0)
+            return made
         handler = _FUNCTIONS.get(function)
         if handler is None:
             raise Untraceable(function.__name__)

@@ -330,9 +330,10 @@ class _Checks:
         given = dict(zip(names, args, strict=False)) | kwargs
         if len(args) > len(names) or set(given) != set(names):
             raise ValueError(f"the program takes {', '.join(names)}; it was given {', '.join(given)}")
-        ordered = [given[name] for name in names]
-        leaves, structure = tree_flatten((tuple(ordered[: _positional(self.calling)]),
-                                          dict(list(given.items())[_positional(self.calling):])))  # fmt: skip
+        ordered = {name: given[name] for name in names}  # arguments by name come in any order
+        count = _positional(self.calling)
+        positional = tuple(list(ordered.values())[:count])
+        leaves, structure = tree_flatten((positional, dict(list(ordered.items())[count:])))
         if structure != self.calling.in_spec:
             raise ValueError(
                 f"Trying to flatten user inputs with exported input tree spec: \n{self.calling.in_spec}\nbut actually "
@@ -345,7 +346,7 @@ class _Checks:
                     raise RuntimeError(f"Expected input {check.name} to be equal to {check.value}, but got {leaf}")
             elif check is not None:
                 self._check(leaf, check, f"*args[{number}]", sizes)
-        return tuple(ordered), {}
+        return tuple(ordered.values()), {}
 
     def _check(self, leaf: Any, check: InputCheck, where: str, sizes: dict[str, tuple[int, str]]) -> None:
         if not isinstance(leaf, Tensor) or leaf.ndim != len(check.shape):

@@ -373,3 +373,19 @@ def test_a_view_that_becomes_a_leaf_inside_stays_one(made: str) -> None:
         assert y.is_leaf
         assert y.requires_grad
         assert not doubled.is_leaf
+
+
+def test_a_graph_without_leaves_is_differentiated_as_often_as_asked() -> None:
+    """The derivative of `round` leads nowhere."""
+
+    def function() -> torch.Tensor:
+        y = torch.tensor([-1.74]).requires_grad_() * 1.5
+        with torch.no_grad():
+            view = y.reshape(-1)
+        return view.round()
+
+    compiled = torch.compile(function)
+    for _ in range(5):
+        result = compiled()
+        result.sum().backward(retain_graph=True)
+        result.sum().backward()

@@ -12,6 +12,7 @@ import pytest
 
 import flambeau as T
 from flambeau.export import Dim, ShapesCollection, dims, export
+from tests.support.differential import differential
 
 
 class Pooled(T.nn.Module):
@@ -193,3 +194,14 @@ def test_dimensions_that_follow_from_others() -> None:
         export(Interleaved(), (T.ones(3), T.arange(7.0)), dynamic_shapes=({0: n}, {0: 2 * n}))
     with pytest.raises(NotImplementedError, match="where a positive integer was expected"):
         n * -1
+
+
+@differential
+def test_arguments_by_name_come_in_any_order(T: Any) -> Any:
+    class Module(T.nn.Module):  # type: ignore[misc, name-defined]
+        def forward(self, x: Any, first: Any = None, second: Any = None) -> Any:
+            return x * first - second
+
+    one, two = T.tensor([1.0, 2.0]), T.tensor([3.0, 5.0])
+    program = T.export.export(Module(), (one,), {"second": two, "first": one}).module()
+    return program(one, first=one, second=two), program(one, second=two, first=one)

@@ -64,7 +64,7 @@ class Joint:
             recorder.refuse(obstacle)
             return
         if not self.inputs:
-            self.freed = True
+            recorder.refuse("it returns what requires gradients, with no leaf behind it")
             return
         edges = [each._edge() or (each, 0) for each in self.inputs]
         uses: Uses = {}

@@ -3,7 +3,7 @@
 The parts of Python that differ there are taken away before Flambeau is imported. It is not the system itself: its C
 library and its file system are not tested. Generated code stays off for Windows here, since it would call that system's
 functions; `_codegen/test_targets.py` writes it. `FLAMBEAU_WINDOWS_PYTHON`, the path of a `python.exe` that has
-Flambeau's dependencies, lets the programs run there, under Wine.
+Flambeau's dependencies and finds this folder, lets the programs run there, under Wine.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from .support.process_programs import EXPECTED
 from .test_optional_packages import close
 
 ROOT = Path(__file__).parent.parent
@@ -131,3 +132,27 @@ def test_programs_agree_with_pytorch_under_wine() -> None:
     )
     assert run.returncode == 0, run.stdout[-3000:] + run.stderr[-3000:]
     assert not differing(json.loads(run.stdout.splitlines()[-1]))
+
+
+def _run_with_several_processes(python: list[str], environment: dict[str, str]) -> None:
+    command = [*python, "-m", "tests.support.process_programs"]
+    run = subprocess.run(
+        command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stdout[-3000:] + run.stderr[-3000:]
+    assert dict(json.loads(line) for line in run.stdout.splitlines() if line.startswith("[")) == EXPECTED
+
+
+def test_programs_with_several_processes() -> None:
+    """Processes are spawned, as Windows does it, although this system could fork."""
+    _run_with_several_processes([sys.executable], {**os.environ, "PYTHONPATH": str(ROOT)})
+
+
+@pytest.mark.skipif(
+    WINE is None or "FLAMBEAU_WINDOWS_PYTHON" not in os.environ, reason="no Wine, or no Python for Windows"
+)
+def test_programs_with_several_processes_under_wine() -> None:
+    assert WINE is not None
+    # Names of files have other letters than English ones.
+    environment = {**os.environ, "WINEDEBUG": "-all", "LC_ALL": "C.UTF-8"}
+    _run_with_several_processes([WINE, os.environ["FLAMBEAU_WINDOWS_PYTHON"]], environment)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import zlib
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -161,7 +162,14 @@ def _by_file(url: str, rank: int, world_size: int, timeout: timedelta = default_
         raise ValueError("Error initializing torch.distributed using file:// rendezvous: path missing")
     rank = _known("rank", rank, query, (), url)
     world_size = _known("world_size", world_size, query, (), url)
-    store = FileStore(unquote(place.path), world_size)
+    # On Windows file:///C:/folder is C:\\folder.
+    if sys.platform == "win32":
+        from urllib.request import url2pathname
+
+        path = url2pathname(place.netloc + place.path)
+    else:
+        path = unquote(place.path)
+    store = FileStore(path, world_size)
     store.set_timeout(timeout)
     yield store, rank, world_size
 

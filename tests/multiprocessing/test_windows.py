@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import types
+import urllib.request
 from multiprocessing import reduction
 from pathlib import Path
 from typing import Any
@@ -169,6 +170,20 @@ def test_a_store_in_a_file_where_no_file_can_be_locked(tmp_path: Path, monkeypat
     monkeypatch.setattr(stores, "msvcrt", None)
     with pytest.raises(RuntimeError, match="needs a system with file locks"):
         FileStore(str(tmp_path / "store"), 1)
+
+
+def test_the_file_that_processes_meet_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+
+    def path_of(url: str) -> str:
+        seen.append(url)
+        return str(tmp_path / "store")
+
+    monkeypatch.setattr(urllib.request, "url2pathname", path_of)
+    monkeypatch.setattr(sys, "platform", "win32")
+    store, rank, size = next(flambeau.distributed.rendezvous("file:///C:/a%20b/store?rank=0&world_size=1"))
+    assert seen == ["/C:/a%20b/store"]
+    assert (store.path, rank, size) == (str(tmp_path / "store"), 0, 1)
 
 
 def test_what_a_launcher_asks_of_windows(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from .._core.process.reproducibility import REPRODUCIBILITY
+from . import portable_lapack
 from .cpu.linalg import lapack as routines
 from .cpu.linalg.blas import one_thread
 from .portable import refuse_library
@@ -33,25 +35,22 @@ _SHARED = 600
 _ENDLESS = "F" if sys.platform == "emscripten" else ""
 """Dtypes whose loops are not called: in the browser, that for singular values of complex64 never returns."""
 
-_IN_WORDS = {
-    "factored": "an LU factorisation",
-    "positive_factored": "a Cholesky factorisation",
-    "symmetric_factored": "an LDL factorisation",
-    "orthonormal": "a QR factorisation",
-    "inverted": "an inverse",
-    "least_squares": "least squares",
-    "solved_by_factors": "a solution by factors",
-    "triangle_solved": "a triangular solution",
-}
-"""What the functions compute, for errors; the others have the field's names."""
+_IN_WORDS = {"eig": "a decomposition into eigenvectors", "eigvals": "eigenvalues"}
+"""What functions compute, for errors; the others have the field's names."""
 
 
 def _threaded(function: Callable[..., Any]) -> Callable[..., Any]:
     """`function` of matrices, with several threads only where they pay."""
 
+    name = function.__name__.lstrip("_")
+
     @functools.wraps(function)
     def run(matrices: Any, *args: Any, **kwargs: Any) -> Any:
-        refuse_library(_IN_WORDS.get(function.__name__, function.__name__.lstrip("_")))
+        if REPRODUCIBILITY.machine:
+            own = portable_lapack.FUNCTIONS.get(name)
+            if own is not None and matrices.dtype.kind != "c":
+                return own(matrices, *args, **kwargs)
+            refuse_library(_IN_WORDS.get(name, name))
         if not _DIVIDED <= min(matrices.shape[-2:]) < _SHARED:
             return function(matrices, *args, **kwargs)
         with one_thread():
@@ -110,6 +109,11 @@ def _qr(matrices: Any, mode: Any) -> Any:
     return np.linalg.qr(matrices, mode) if found is None else found
 
 
+def are_factored(matrices: Any) -> bool:
+    """Whether `factored` and `solved_by_factors` do such matrices."""
+    return not REPRODUCIBILITY.machine and routines.are_factored(matrices)
+
+
 svd = _threaded(np.linalg.svd)  # where singular values are equal, its vectors depend on the precision: as with `eig`
 svdvals = _threaded(_svdvals)
 eig = _threaded(np.linalg.eig)  # the order of its values depends on the precision: one for all devices
@@ -123,7 +127,6 @@ cholesky = _threaded(_preferring_loop("cholesky_lo", np.linalg.cholesky))
 inv = _threaded(_preferring_loop("inv", np.linalg.inv))
 solve = _threaded(_preferring_loop("solve", np.linalg.solve))
 factored = _threaded(routines.factored)
-are_factored = routines.are_factored
 solved_by_factors = _threaded(routines.solved_by_factors)
 inverted = _threaded(routines.inverted)
 positive_factored = _threaded(routines.positive_factored)

@@ -30,8 +30,8 @@ class reproducible:
     - `"run"`: the same program gives the same bits again on the same machine with the same number of threads. This is
       what `use_deterministic_algorithms(True)` promises in PyTorch, and it is switched on.
     - `"threads"`: the number of threads does not matter either. Products, convolutions and all sums are computed by
-      generated kernels and by calls of the linear algebra library that use one thread each; both divide their work
-      in the same way for any number of threads. The vendor's library for convolutions and bfloat16 is not used.
+      generated kernels and by calls of libraries that use one thread each; both divide their work in the same way for
+      any number of threads. The vendor's library is used for products of float32 alone.
 
     - `"batch"`: what a sample gives depends neither on the other samples of its batch, nor on its place among them, nor
       on whether the batch was split; a token that is decoded with a cache gives what it gives in the whole sequence.
@@ -40,8 +40,9 @@ class reproducible:
       is that of the samples. They are summed up in a tree: `DistributedDataParallel` on 1, 2, 4, ... processes, each
       with its contiguous part of a global batch, gives the same parameters. What it cannot keep raises.
     - `"machine"`: the processor does not matter either, x86-64 or ARM, with AVX-512 or without, nor whether code can be
-      generated; where it cannot, NumPy runs the same steps, slowly. Decompositions, Fourier transforms, products of
-      complex numbers and random numbers drawn by rejection raise.
+      generated; where it cannot, NumPy runs the same steps, slowly. Decompositions are slow: they
+      consist of elementary operations. `eig`, Fourier transforms, products of complex numbers and random numbers drawn
+      by rejection raise.
 
     On CUDA levels hold up to `"batch"`; gradients of weights are no trees there.
 

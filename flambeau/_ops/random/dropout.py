@@ -146,6 +146,7 @@ def _dropout_mask(self: Array, generator: Any, keep: float, itemsize: int) -> No
 
 def mask_of_dropout(like: Any, shape: tuple[int, ...], p: float) -> Tensor:
     """The mask that `dropout` of a float32 tensor of `shape` draws on a GPU: true with probability `1 - p`."""
+    _refuse_at_batch()
     mask: Tensor = like.new_empty(shape, dtype=bool_)
     _dropout_mask(mask, default_generator, 1 - p, float32.itemsize)
     return mask
@@ -174,12 +175,12 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
             f"result type Float can't be cast to the desired output type {LEGACY_NAMES[input.dtype]}: native_dropout "
             "is for floating-point numbers"
         )
+    if train is not False:
+        _refuse_at_batch()
     if train is not False and 0 <= p < 1 and input._kind.backend.costs_per_call:
         at_once = _drawn_at_once(input, p)
         if at_once is not None:
             return at_once
-    if train is not False:
-        _refuse_at_batch()
     mask = empty_like(input, dtype=bool_)
     if train is False:
         mask.fill_(True)

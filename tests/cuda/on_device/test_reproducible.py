@@ -186,6 +186,13 @@ def test_what_cannot_be_kept_raises() -> None:
         torch.fft.fft(x)
     with pytest.raises(RuntimeError, match=r"mm on this device cannot be kept .* a product of matrices of complex64"):
         x.to(torch.complex64) @ x.to(torch.complex64).T
+    for dtype in (torch.float32, torch.bfloat16):
+        q = torch.randn(2, 2, 8, 16).to(dtype).cuda()
+        with pytest.raises(RuntimeError, match=r'dropout cannot be kept by reproducible\("batch"\)'):
+            F.scaled_dot_product_attention(q, q, q, dropout_p=0.5)
+        for dropped in (F.dropout, torch.nn.Dropout(), F.dropout2d, F.alpha_dropout):
+            with pytest.raises(RuntimeError, match=r'dropout cannot be kept by reproducible\("batch"\)'):
+                dropped(q) if dropped is not F.alpha_dropout else dropped(q, training=True)
     torch.reproducible("machine")
     with pytest.raises(RuntimeError, match="on this device is not kept reproducible"):
         x @ x.T

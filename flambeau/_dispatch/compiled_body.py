@@ -103,20 +103,23 @@ class LargeBody:
             if found is None:
                 return False
             target, *operands = found
-        forms = ""
+        forms: str | None = ""
         for each in operands:
             if type(each) in ARRAY_CLASSES:
                 if each.shape != target.shape or not each.flags.c_contiguous:
-                    return False
-                forms += "c"
+                    if not _broadcasts_beside(target, each):
+                        return False
+                    forms = None  # a kernel that walks through any strides
+                elif forms is not None:
+                    forms += "c"
             elif self._rounded is not None or not self._takes(each):
                 return False
-            else:
+            elif forms is not None:
                 forms += "n"
         compiled = self.compiled_for(len(operands))
         if compiled is None:
             return False
-        compiled.flat(forms)(target, *operands)
+        compiled.into((target,), operands, forms)
         return True
 
     def _into_alike(self, target: Any, operands: Sequence[Any]) -> bool:
@@ -186,6 +189,14 @@ class MixedBody:
             return inner(*(met if common.computed == common.given else [each.astype(common.computed) for each in met]))
 
         self._compiled = None if module is None else module.pointwise(body, self._given, common.result)
+
+
+def _broadcasts_beside(target: Any, operand: Any) -> bool:
+    """Whether an array has the shape of `target` when it is broadcast, and no memory in common with it."""
+    missing = target.ndim - operand.ndim
+    if missing < 0 or np.may_share_memory(target, operand):
+        return False
+    return all(size in (1, wanted) for size, wanted in zip(operand.shape, target.shape[missing:], strict=True))
 
 
 def _row_by_row(target: Any, operands: Sequence[Any]) -> list[Any] | None:
@@ -274,7 +285,8 @@ def _compiled_from(least: int, kernel: Body) -> Body:
             return kernel(*args)
         for each in arrays:
             if each.shape != first.shape:
-                return kernel(*args) if REPRODUCIBILITY.product is None else found.many(*arrays)[0]
+                has_kernel = REPRODUCIBILITY.product is not None or (kind is np.ndarray and _have_no_gaps(arrays))
+                return found.many(*arrays)[0] if has_kernel else kernel(*args)
         if kind is np.ndarray and arrays is args and _are_alike(args):
             if len(alike) >= module.MOST_VARIANTS:
                 alike.clear()
@@ -286,6 +298,10 @@ def _compiled_from(least: int, kernel: Body) -> Body:
 
     BODIES[run] = kernel
     return run
+
+
+def _have_no_gaps(arrays: Sequence[Any]) -> bool:
+    return all(each.flags.c_contiguous for each in arrays)
 
 
 def _are_alike(args: tuple[Any, ...]) -> bool:

@@ -1,17 +1,20 @@
 """In-place updates that write into their target at once: what optimizers do all day.
 
 `run_inplace` computes out of place and copies, and it can record. Where nothing is to be recorded and the operands are
-plain arrays of one kind and shape, a few NumPy calls with the target as output do; block after block, so that what
-stands between two calls stays in the processor's cache.
+plain arrays of one kind and shape, a generated kernel writes a large target on all threads. A small one, or one with
+gaps, a few NumPy calls write, with the target as output; block after block, so that what stands between two calls stays
+in the processor's cache.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..._core.backend import FUNCTIONS, LARGE
 from ..._core.device import CPU
 from ..._core.dtype import float32, float64
 from ..._core.kind import kind_of
@@ -25,8 +28,18 @@ from .history import end_change
 _KINDS = (kind_of(float32, CPU), kind_of(float64, CPU))
 _BLOCK = 65536
 
-Update = Callable[..., object]
-"""An update of its first array, given the others."""
+_MOST_EXACT = 2**53
+"""Integers up to here are numbers of a kernel."""
+
+
+class Update(NamedTuple):
+    """An update of a first array by others of its dtype and shape, and by numbers."""
+
+    in_place: Callable[..., object]
+    """(target, *others): by NumPy's functions."""
+    body: Callable[..., Any]
+    """(target, *others, *numbers): the new elements, for a generated kernel; with the same bits."""
+    numbers: tuple[Any, ...]
 
 
 def can_write(target: Any, *others: Any) -> bool:
@@ -55,48 +68,104 @@ def write(update: Update, target: Tensor, *others: Any) -> Tensor:
     """Run `update` on the arrays of `target` and `others`; returns `target`."""
     arrays = [target._array, *[each._array for each in others]]
     size = arrays[0].size
-    if size <= _BLOCK or not all(each.flags.c_contiguous for each in arrays):
-        update(*arrays)
-    else:
-        flat = [each.reshape(-1) for each in arrays]
-        for start in range(0, size, _BLOCK):
-            update(*[each[start : start + _BLOCK] for each in flat])
+    has_gaps = not all(each.flags.c_contiguous for each in arrays)
+    if has_gaps or size < LARGE or not _written_by_kernel(update, arrays):
+        _write_in_blocks(update.in_place, arrays, size, has_gaps)
     end_change(target)
     return target
+
+
+def _written_by_kernel(update: Update, arrays: list[Any]) -> bool:
+    module = FUNCTIONS[np.ndarray]["pointwise"]
+    if module is None or not all(type(each) is float or abs(each) <= _MOST_EXACT for each in update.numbers):
+        return False
+    compiled = _compiled(module, update.body, arrays[0].dtype, len(arrays) + len(update.numbers))
+    if compiled is None:
+        return False
+    compiled.flat("c" * len(arrays) + "n" * len(update.numbers))(arrays[0], *arrays, *update.numbers)
+    return True
+
+
+@functools.lru_cache(64)
+def _compiled(module: Any, body: Callable[..., Any], dtype: Any, operands: int) -> Any:
+    return module.pointwise(body, [dtype] * operands, dtype)
+
+
+def _write_in_blocks(in_place: Callable[..., object], arrays: list[Any], size: int, has_gaps: bool) -> None:
+    if size <= _BLOCK or has_gaps:
+        in_place(*arrays)
+        return
+    flat = [each.reshape(-1) for each in arrays]
+    for start in range(0, size, _BLOCK):
+        in_place(*[each[start : start + _BLOCK] for each in flat])
 
 
 def add_scaled(factor: Any) -> Update:
     """`target += factor * other`."""
 
-    def update(target: Any, other: Any) -> None:
+    def in_place(target: Any, other: Any) -> None:
         np.add(target, np.multiply(other, factor), target)
 
-    return update
+    return Update(in_place, _plus_scaled, (factor,))
+
+
+def _plus_scaled(target: Any, other: Any, factor: Any) -> Any:
+    return target + other * factor
 
 
 def add_product(factor: Any) -> Update:
     """`target += factor * one * two`."""
-    return lambda target, one, two: np.add(target, scaled_product(one, two, factor), target)
+    return Update(
+        lambda target, one, two: np.add(target, scaled_product(one, two, factor), target), _plus_product, (factor,)
+    )
+
+
+def _plus_product(target: Any, one: Any, two: Any, factor: Any) -> Any:
+    return target + scaled_product(one, two, factor)
 
 
 def add_quotient(factor: Any) -> Update:
     """`target += factor * one / two`."""
-    return lambda target, one, two: np.add(target, scaled_quotient(one, two, factor), target)
+    return Update(
+        lambda target, one, two: np.add(target, scaled_quotient(one, two, factor), target), _plus_quotient, (factor,)
+    )
+
+
+def _plus_quotient(target: Any, one: Any, two: Any, factor: Any) -> Any:
+    return target + scaled_quotient(one, two, factor)
 
 
 def approach(weight: Any) -> Update:
     """`target` moves to `end`: by `weight` of the way."""
     near = abs(weight) < 0.5
-    return lambda target, end: interpolated(target, end, target.dtype.type(weight), near, target)
+    return Update(
+        lambda target, end: interpolated(target, end, target.dtype.type(weight), near, target),
+        _from_start if near else _from_end,
+        (weight,),
+    )
+
+
+def _from_start(target: Any, end: Any, weight: Any) -> Any:
+    return interpolated(target, end, weight, near=True)
+
+
+def _from_end(target: Any, end: Any, weight: Any) -> Any:
+    return interpolated(target, end, weight, near=False)
 
 
 def limit(low: Any, high: Any) -> Update:
     """`target` is brought between two bounds; None is none."""
 
-    def update(target: Any) -> None:
+    def in_place(target: Any) -> None:
         if low is not None:
             np.maximum(target, low, out=target)
         if high is not None:
             np.minimum(target, high, out=target)
 
-    return update
+    if low is None or high is None:
+        return Update(in_place, *((np.minimum, (high,)) if low is None else (np.maximum, (low,))))
+    return Update(in_place, _between, (low, high))
+
+
+def _between(target: Any, low: Any, high: Any) -> Any:
+    return np.minimum(np.maximum(target, low), high)

@@ -7,7 +7,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from ..._backends.arrays import fill_where
+from ..._backends.arrays import contiguous, fill_where
 from ..._core.arrays.quick import broadcast, joint_shape
 from ..._core.backend import LARGE, as_array, read, undispatched
 from ..._core.device import CPU
@@ -23,6 +23,7 @@ from ..._dispatch.arguments.scalar import fitting
 from ..._dispatch.axes import ELEMENTS_OF_FIRST
 from ..._dispatch.call.elementwise import shape_error
 from ..._dispatch.changes.exact_out import store_exactly
+from ..._dispatch.compiled_body import pointwise
 from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.factory import constant_beside
 from ..._dispatch.one_by_one import one_by_one
@@ -31,7 +32,6 @@ from ..._dispatch.public.registry import public
 from .copy_then_write import change, publish_change, writing
 
 _CPU_BOOL = kind_of(bool_, CPU)
-_choose = undispatched(np.where)
 _MASK_NAMES = C_NAMES | {"int16": "short"}
 
 
@@ -46,11 +46,34 @@ def _where_other(grad: Tensor, condition: Tensor) -> Tensor:
     return where(condition, 0, grad)
 
 
+@pointwise
+def _first_where(first: Array, second: Array, condition: Array) -> Array:
+    return np.where(condition, first, second)
+
+
+@pointwise
+def _second_where(first: Array, second: Array, condition: Array) -> Array:
+    return np.where(condition, second, first)
+
+
 @primitive("WhereBackward0", axes=ELEMENTS_OF_FIRST, self=_where_self, other=_where_other)
 def _where(condition: Array, self: Array, other: Array, dtype: Any) -> Array:
-    target = dtype.numpy
-    chosen = np.where(condition, self.astype(target, copy=False), other.astype(target, copy=False))
+    first, second = self.astype(dtype.numpy, copy=False), other.astype(dtype.numpy, copy=False)
+    # The size of the first array decides whether a kernel is generated.
+    if first.size < second.size:
+        chosen = _second_where(second, first, _spread(condition, second, first))
+    else:
+        chosen = _first_where(first, second, _spread(condition, first, second))
     return arranged(chosen, condition, self, other)
+
+
+def _spread(condition: Array, first: Array, second: Array) -> Array:
+    """`condition` in the shape of `first` where `second` is one element: kernels then read straight on."""
+    if second.size != 1 or type(condition) is not np.ndarray or first.size < LARGE or condition.ndim > first.ndim:
+        return condition
+    if condition.shape == first.shape or joint_shape(condition.shape, first.shape) != first.shape:
+        return condition
+    return contiguous(np.broadcast_to(condition, first.shape))
 
 
 def _where_operand(value: Any, source: Tensor, common: Any, name: str, position: int) -> Tensor:
@@ -89,7 +112,8 @@ def where(condition: Tensor, input: Operand = None, other: Operand = None) -> An
         and input._array.flags.c_contiguous
     ):  # the short way
         counter: Any = None if modes.inference else [0, None]
-        return Tensor._from_parts((_choose(condition._array, input._array, other._array), input._kind, counter))
+        chosen = _first_where(input._array, other._array, condition._array)
+        return Tensor._from_parts((chosen, input._kind, counter))
     if isinstance(condition, Tensor) and condition._kind.dtype is uint8:
         warn_user_once(
             "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future "

@@ -20,7 +20,7 @@ PLACES = {
     r"\._requires_grad = False\b[\s\S]{0,120}\._output_nr = 0": {
         "_core/tensor.py": 1,
         "_dispatch/call/text.py": 1,
-        "_ops/shape/named_shapes.py": 1,
+        "_dispatch/changes/history.py": 1,
         "_ops/sparse/move.py": 1,
     },
     r"_requires_grad or \(\S+\._view is not None and \S+\.requires_grad\)": {

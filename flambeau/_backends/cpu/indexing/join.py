@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...._codegen.elements.join import BYTES, join_lines, join_whole
+from ..elementwise.copy import MANY, copy_into
 
 Array = Any
 Shape = tuple[int, ...]
@@ -31,8 +32,8 @@ class _Plan(NamedTuple):
     """How many rows of how many lines make a plane."""
     lengths: Array
     """Bytes of a line of each array."""
-    distances: Array
-    """Bytes from one plane, row and line of each array to the next."""
+    distances: Array | None
+    """Bytes from one plane, row and line of each array to the next; None: the lines have gaps themselves."""
 
 
 def concatenated(arrays: Sequence[Array], dim: int, stacked: bool) -> Array | None:
@@ -45,6 +46,8 @@ def concatenated(arrays: Sequence[Array], dim: int, stacked: bool) -> Array | No
     if plan is None:
         return None
     out = np.empty(plan.shape, dtype)
+    if plan.distances is None:
+        return _joined_by_copies(out, arrays, dim % out.ndim)
     if plan.lines > 1:
         return join_lines()(out, plan.lines, plan.step, *plan.planes, plan.lengths, plan.distances, *arrays)
     return join_whole()(out, plan.step, plan.lengths, *arrays)
@@ -60,26 +63,40 @@ def _plan(known: tuple[tuple[Shape, Shape], ...], dim: int, stacked: bool, items
         return None
     before, after = first[:dim], first[dim + 1 :]
     unit = math.prod(after) * itemsize
-    for shape, strides in known:
-        if len(shape) != len(first) or shape[:dim] != before or shape[dim + 1 :] != after or shape[dim] * unit < LONG:
-            return None
-        if not _lies_without_gaps(shape[dim:], strides[dim:], itemsize):
+    for shape, _ in known:
+        if len(shape) != len(first) or shape[:dim] != before or shape[dim + 1 :] != after:
             return None
     lines, total = math.prod(before), sum([shape[dim] for shape, _ in known])
-    if lines < 2 and total * unit < 2 * BYTES:
+    lengths = [shape[dim] * unit for shape, _ in known]
+    joined = (*before, total, *after)
+    if not all(_lies_without_gaps(shape[dim:], strides[dim:], itemsize) for shape, strides in known):
+        is_many = not stacked and lines * total * unit >= MANY * itemsize
+        return _Plan(joined, lines, total * unit, (), np.array(lengths, np.int64), None) if is_many else None
+    if min(lengths) < LONG or (lines < 2 and total * unit < 2 * BYTES):
         return None  # NumPy copies as quickly on one thread
     sizes, distances = _joint_dimensions(before, [strides[:dim] for _, strides in known])
     if len(sizes) > _AXES:
         return None
     missing = _AXES - len(sizes)
     return _Plan(
-        (*before, total, *after),
+        joined,
         lines,
         total * unit,
         (*(1,) * missing, *sizes)[1:],
-        np.array([shape[dim] * unit for shape, _ in known], np.int64),
+        np.array(lengths, np.int64),
         np.array([(*(0,) * missing, *each) for each in distances], np.int64),
     )
+
+
+def _joined_by_copies(out: Array, arrays: Sequence[Array], dim: int) -> Array:
+    start = 0
+    for each in arrays:
+        stop = start + each.shape[dim]
+        part = out[(*(slice(None),) * dim, slice(start, stop))]
+        if not copy_into(part, each):
+            np.copyto(part, each)
+        start = stop
+    return out
 
 
 def _with_one(numbers: Shape, dim: int) -> Shape:

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ...._backends.arrays import copy_into
 from ...._core.arrays.room import ensure_room_like
-from ...._core.backend import backend_of_array, beside
+from ...._core.backend import LARGE, backend_of_array, beside
 from ...._core.dtype import BOOL, COMPLEX, INTEGER
 from ...._core.geometry.layout import empty_array, strides_like
 from ...._core.geometry.moving_windows import Shape, new_array, suggests_channels_last
@@ -69,13 +70,26 @@ def _constant_pad_nd(self: Array, pad: Pads, value: Any) -> Array:
         kept = self[tuple(cut)]
     if max(pad, default=0) <= 0:  # nothing is added: a copy, which keeps the order of the memory
         result = empty_array(kept.shape, strides_like(kept, None), self.dtype, backend_of_array(self))
-        result[...] = kept
+        if kept.size < LARGE or not copy_into(result, kept):
+            result[...] = kept
         return result
     shape, inside = _room(self.shape, pad)
     result = _new(shape, self)
-    result[...] = value
-    result[inside] = kept
+    if kept.size >= LARGE and copy_into(result[inside], kept):
+        _fill_border(result, inside, value)
+    else:
+        result[...] = value
+        result[inside] = kept
     return result
+
+
+def _fill_border(array: Any, inside: tuple[slice, ...], value: Any) -> None:
+    """Fill what lies outside of a box, dimension after dimension."""
+    for axis, part in enumerate(inside):
+        if part.start:
+            array[(*inside[:axis], slice(0, part.start))] = value
+        if part.stop < array.shape[axis]:
+            array[(*inside[:axis], slice(part.stop, None))] = value
 
 
 @functools.lru_cache(256)

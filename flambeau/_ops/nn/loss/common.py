@@ -329,10 +329,15 @@ def _logits_target_gradient(grad: Tensor, self: Tensor, weight: Tensor, pos_weig
     return gradient if weight is None else gradient * weight
 
 
+@pointwise
+def _softplus_of_negative(logits: Array) -> Array:
+    return np.log1p(np.exp(-np.abs(logits))) + np.maximum(-logits, 0)
+
+
 @primitive("BinaryCrossEntropyWithLogitsBackward0", axes=LOSS, self=_logits_gradient, target=_logits_target_gradient)
 @in_single
 def _with_logits(self: Array, target: Array, weight: Array | None, pos_weight: Array | None, reduction: int) -> Array:
-    softplus_of_negative = np.log1p(np.exp(-np.abs(self))) + np.maximum(-self, 0)
+    softplus_of_negative = _softplus_of_negative(self)
     if pos_weight is not None:
         softplus_of_negative = softplus_of_negative * ((pos_weight - 1) * target + 1)
     losses = as_array((1 - target) * self + softplus_of_negative)

@@ -5,9 +5,11 @@ which there is one for each call of the driver. The calls of Python functions ar
 depend on the load of the machine.
 
 Networks are run in several states: training as they are, training under autocast from float32 weights, and the forward
-pass alone in `no_grad` and in `inference_mode`. GPT-2 of transformers is measured too where that is installed.
+pass alone in `no_grad` and in `inference_mode`. GPT-2 of transformers is measured too where that is installed. With
+`--zoo` the models of `zoo.py --large` take their place, in training and in inference under autocast.
 
 python benchmarks/cuda_host.py
+python benchmarks/cuda_host.py --zoo --only 'gpt2|convnext'
 python benchmarks/cuda_host.py --only ResNet Llama --states plain autocast --profile 40
 """
 
@@ -29,6 +31,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from _train_steps import cuda as steps
 from _train_steps import networks
 from _train_steps.workloads import training_step
+from _zoo.child import Case
+from _zoo.large import LARGE
 
 import flambeau
 from tests.support.idle_cuda import idle_device
@@ -114,6 +118,22 @@ WORKLOADS: dict[str, Callable[[Any], Callable[[], Any]]] = {
 }  # fmt: skip
 
 
+def _of_zoo(name: str, trains: bool) -> Callable[[Any], Callable[[], Any]]:
+    def build(torch: Any) -> Callable[[], Any]:
+        flambeau.stand_in_for_torch()
+        step: Callable[[], Any] = Case(torch, "cuda", LARGE[name], trains, True, lambda model: model).step
+        return step
+
+    return build
+
+
+ZOO: dict[str, Callable[[Any], Callable[[], Any]]] = {
+    f"{name}, {'training' if trains else 'forward pass'}": _of_zoo(name, trains)
+    for name in LARGE
+    for trains in (True, False)
+}
+
+
 def python_calls(step: Callable[[], Any]) -> int:
     """How many Python functions a step calls."""
     count = -1  # without the step itself
@@ -156,11 +176,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="What Python costs of a step on a GPU.")
     parser.add_argument("--only", metavar="REGEX", nargs="+", type=re.compile, help="only what one of them matches")
     parser.add_argument("--states", nargs="+", choices=STATES, default=STATES, help="of networks (all)")
+    parser.add_argument("--zoo", action="store_true", help="the models of zoo.py, as large as they are published")
     parser.add_argument("--seconds", type=float, default=2.0, help="of measuring each (2)")
     parser.add_argument("--profile", type=int, default=0, metavar="LINES", help="print the functions that take longest")
     options = parser.parse_args()
     with idle_device(_count):
-        for name, build in WORKLOADS.items():
+        for name, build in (ZOO if options.zoo else WORKLOADS).items():
             state = name.rpartition(", ")[2]
             if state in STATES and state not in options.states:
                 continue

@@ -14,8 +14,8 @@ without bfloat16 autocast. Models of text get other tokens in each of eight step
 whether a call is one program, whether its results, weights and random numbers have the bits of a plain call, the
 longest of the first calls, and the time of a step under PyTorch, plain Flambeau and compiled Flambeau, which take
 turns. Reasons for breaks stand below it. With `--eager` nothing is compiled; with `--pytorch-compiled` PyTorch's
-compiler takes part, too; with `--large` models have the sizes that they are published with. On a GPU, the most memory
-of each follows. Geometric means stand at the end.
+compiler takes part, too; with `--large` models have the sizes that they are published with. On a GPU, how long the host
+takes to start a step and the most memory follow for each. Geometric means stand at the end.
 
 Models of libraries that are not installed are left out. The goal: one program each, none slower than plain.
 """
@@ -97,7 +97,7 @@ def _line(children: dict[str, Child], wanted: tuple[str, str, bool], options: ar
     compiles = {"torch": options.pytorch_compiled, "flambeau": not options.eager}
     if options.counts:
         answer = children["flambeau"].ask(start=wanted, compile=True)
-        return {**dict(zip(("model", "how", "autocast"), wanted, strict=True)), **answer, "memory": {}}
+        return {**dict(zip(("model", "how", "autocast"), wanted, strict=True)), **answer, "memory": {}, "host": {}}
     started = {each: child.ask(start=wanted, compile=compiles[each]) for each, child in children.items()}
     found: dict[str, Any] = {**dict(zip(("model", "how", "autocast"), wanted, strict=True)), **started["flambeau"]}
     failed = {each: answer["error"] for each, answer in started.items() if "error" in answer}
@@ -107,6 +107,7 @@ def _line(children: dict[str, Child], wanted: tuple[str, str, bool], options: ar
     runs = {label: run for label, run in _RUNS.items() if run[1] == "plain" or compiles[run[0]]}
     times: dict[str, list[float]] = {label: [] for label in runs}
     memory: dict[str, float] = {}
+    host: dict[str, list[float]] = {}
     for number in range(rounds):
         order = [*runs.items()]
         for label, (child, which) in order[number % len(runs) :] + order[: number % len(runs)]:
@@ -116,7 +117,10 @@ def _line(children: dict[str, Child], wanted: tuple[str, str, bool], options: ar
             times[label] += answer["times"]
             if answer["memory"] is not None:
                 memory[label] = answer["memory"]
-    return {**found, **{label: 1e3 * statistics.median(each) for label, each in times.items()}, "memory": memory}
+                host.setdefault(label, []).extend(answer["host"])
+    medians = {label: 1e3 * statistics.median(each) for label, each in times.items()}
+    on_host = {label: 1e3 * statistics.median(each) for label, each in host.items()}
+    return {**found, **medians, "memory": memory, "host": on_host}
 
 
 def _show(found: dict[str, Any]) -> None:
@@ -131,6 +135,7 @@ def _show(found: dict[str, Any]) -> None:
         f"{name}{whole:15}{found['first']:8.2f}"
         f"{''.join([f'{found[each]:10.2f}' if each in found else ' ' * 10 for each in _RUNS])}"
         f"{''.join([f'{ratio:9.2f}' for _, ratio in _ratios(found)])}"
+        f"{'' if not found['host'] else '   host ' + ', '.join([f'{each:.1f}' for each in found['host'].values()])}"
         f"{'' if not found['memory'] else '   MB ' + ', '.join([f'{each:.0f}' for each in found['memory'].values()])}",
         *[f"    {each}" for each in found.get("reasons", ())],
         sep="\n",

@@ -3,7 +3,8 @@
     python child.py FRAMEWORK THREADS DEVICE
 
 Requests: `{"start": [model, how, autocast], "compile": true}`, which also looks whether compiled and plain have the
-same bits, and `{"run": which, "seconds": s}`, which answers with the seconds of steps and the most memory of a GPU.
+same bits, and `{"run": which, "seconds": s}`, which answers with the seconds of steps; on a GPU also with those in
+which the host starts a step, and with the most memory.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ _BATCHES = 8
 _TOKENS = ("input_ids", "labels", "decoder_input_ids")
 _BURST = 8
 """So many steps are timed together on a GPU, which works behind Python."""
+_HOST_STEPS = 3
 
 
 def framework_of(name: str) -> Any:
@@ -201,7 +203,7 @@ class Runner:
         end = time.perf_counter() + seconds
         while not found or time.perf_counter() < end:
             found.append(self._seconds(case, steps))
-        return {"times": found, "memory": self._most_memory()}
+        return {"times": found, "memory": self._most_memory(), "host": self._host_seconds(case)}
 
     def _most_memory(self) -> float | None:
         return None if self._device == "cpu" else self._torch.cuda.max_memory_allocated() / 1e6
@@ -214,6 +216,18 @@ class Runner:
             case.step()
         self._wait()
         return (time.perf_counter() - begin) / steps
+
+    def _host_seconds(self, case: Case) -> list[float] | None:
+        """The seconds until a step has been started, of some steps for each of which the GPU was idle; None: no GPU."""
+        if self._device == "cpu":
+            return None
+        found = []
+        for _ in range(_HOST_STEPS):
+            self._wait()
+            begin = time.perf_counter()
+            case.step()
+            found.append(time.perf_counter() - begin)
+        return found
 
     def _wait(self) -> None:
         if self._device != "cpu":

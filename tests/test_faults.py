@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -80,6 +81,36 @@ def test_the_cache_of_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         assert ended is None, repr(ended)
 
     assert sweep(action, check, FILE_OPERATIONS, disk_full) >= 3
+
+
+_BODIES = ("sin", "cos", "tanh", "sigmoid", "exp", "log1p", "erf", "atan", "sinh", "asinh", "expm1", "sqrt")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_disk_under_compiled_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each run compiles a function with kernels of its own: what the disk refuses changes neither call nor result."""
+    monkeypatch.setenv("FLAMBEAU_CACHE_DIR", str(tmp_path / "cache"))
+    numbers = itertools.count()
+
+    def run() -> None:
+        number = next(numbers)
+        first, second, third = (_BODIES[(number * 7 + place * 5) % len(_BODIES)] for place in range(3))
+
+        def function(x: Any) -> Any:
+            y = getattr(x * (1.5 + number), first)()
+            return (getattr(y * y + number, second)() * x + getattr(y.abs(), third)()).sum()
+
+        compiled = flambeau.compile(function)
+        x = flambeau.linspace(0.0, 1.0, 20_000)
+        for _ in range(4):
+            result = compiled(x)
+        assert flambeau.equal(result, function(x)) or result.isnan()
+
+    def check(ended: BaseException | None) -> None:
+        assert ended is None, repr(ended)
+
+    run()
+    assert sweep(run, check, FILE_OPERATIONS, disk_full) >= 5
 
 
 @pytest.mark.parametrize("workers", [0, 2])

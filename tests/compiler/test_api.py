@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import importlib
+import math
 import pickle
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 
 import flambeau as torch
 from flambeau import nn
+from flambeau.compiler.capture import effort
 from tests.support.differential import differential
 
 from .test_never_stale import X, seen
@@ -464,7 +466,8 @@ def test_settings_of_the_compiler_can_be_made() -> None:
 
 
 @pytest.mark.parametrize("limit", [1, 3])
-def test_how_many_programs_there_may_be(limit: int) -> None:
+def test_how_many_programs_there_may_be(limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(effort, "_FREE_SECONDS", math.inf)  # attempts are not put off on a slow machine
     g = torch.compile(lambda x, flag: x * 2 if flag == "double" else x + len(flag), recompile_limit=limit)
     for _ in range(4):
         for flag in ("double", "a", "aaa", "aaaaa"):

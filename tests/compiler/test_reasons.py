@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 import flambeau as torch
 from flambeau import nn
 from flambeau.compiler import _compiled
-from flambeau.compiler.capture import watch
+from flambeau.compiler.capture import effort, watch
 
 X = torch.ones(3, 4)
 
@@ -59,7 +60,8 @@ def test_zero_programs_have_a_reason() -> None:
     ]
 
 
-def test_a_function_with_all_its_programs_says_so() -> None:
+def test_a_function_with_all_its_programs_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(effort, "_FREE_SECONDS", math.inf)  # attempts are not put off on a slow machine
     f = torch.compile(lambda x, number: x * number, dynamic=False)
     for number in range(12):
         for _ in range(2):

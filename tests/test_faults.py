@@ -118,7 +118,8 @@ def test_data_loader(workers: int) -> None:
     data = [flambeau.full((2,), float(number)) for number in range(8)]
 
     def epoch() -> list[Any]:
-        return [each.sum().item() for each in DataLoader(data, batch_size=3, num_workers=workers)]
+        loader = DataLoader(data, 3, num_workers=workers, multiprocessing_context="fork" if workers else None)
+        return [each.sum().item() for each in loader]
 
     expected = epoch()
 

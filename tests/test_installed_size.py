@@ -25,8 +25,8 @@ LIMITS = {  # megabytes of the packages: installed, after `flambeau trim`, after
     "all packages": (ALL, 402.4, 243.9, 242.2),
     "NumPy and ml-dtypes": (ALL[:2], 59.3, 47.5, 45.8),
 }
-OWN = 12.5, 12.5, 11.4
-"""Those of Flambeau itself, which is in each of them."""
+OWN = 12.6, 12.6, 11.5
+"""Those of Flambeau itself, which is in each of them: the only ones that grow, with what it can do."""
 PROGRAM = """
 import json
 from tests.support.small_programs import PROGRAMS

@@ -55,7 +55,7 @@ SUITES: Mapping[str, Suite] = {
     "einx": Suite("0.4.3", "test", ("einx==0.4.3",)),
     "ema-pytorch": Suite("0.8.3", "tests", ("ema-pytorch==0.8.3",)),
     "geotorch": Suite("0.3.0", "test", ("geotorch==0.3.0",)),  # (0.4.0 comes without its tests)
-    "gpytorch": Suite("1.15.2", "test", ("gpytorch==1.15.2",)),
+    "gpytorch": Suite("1.15.2", "test", ("gpytorch==1.15.2",), ("--ignore=examples",)),  # (these train for minutes)
     "julius": Suite("0.2.8", "tests", ("julius==0.2.8",)),
     "linear_operator": Suite("0.6.1", "test", ("linear_operator==0.6.1",)),
     "local-attention": Suite("1.11.2", "tests", ("local-attention==1.11.2",)),

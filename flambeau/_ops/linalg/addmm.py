@@ -41,7 +41,7 @@ from .matmul import (
     scalar_factor,
 )  # fmt: skip
 from .over_samples import samples_product
-from .products import array_dot, product_plus
+from .products import array_dot, half_product_plus, product_plus
 
 
 def _scaled(value: Any, factor: Any) -> Any:
@@ -70,6 +70,8 @@ def _combined(self: Any, left: Any, right: Any, operation: Any, name: str, beta:
     if (isinstance(beta, complex) or isinstance(alpha, complex)) and array_type.kind != "c":
         raise RuntimeError(f"value cannot be converted to type double without overflow: {beta=}, {alpha=}")
     if _half(left):  # rounded once, after everything
+        if beta == 1 and alpha == 1 and (done := half_product_plus(left, right, self)) is not None:
+            return done
         wide = [each.astype(np.float32) for each in (self, left, right)]
         return _sum_with(wide[0], operation(wide[1], wide[2]), beta, alpha).astype(array_type)
     return _sum_with(self, product(left, right, operation, name), beta, alpha).astype(array_type, copy=False)

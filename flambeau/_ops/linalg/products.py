@@ -68,6 +68,17 @@ def product_plus(left: Any, right: Any, addend: Any) -> Any:
     return arrays.increased(array_dot(left, right), addend)
 
 
+def half_product_plus(left: Any, right: Any, addend: Any) -> Any:
+    """`left @ right + addend` of 16-bit floats, two matrices and a vector, rounded once; None: no library does it."""
+    if REPRODUCIBILITY.product is not None or left.ndim != 2 or right.ndim != 2 or not is_of_host(type(left)):
+        return None
+    if type(addend) is not type(left) or addend.shape != right.shape[1:]:
+        return None
+    if not left.dtype == right.dtype == addend.dtype:
+        return None
+    return arrays.library_product(left, right, addend)
+
+
 def rows_product(rows: Any, matrix: Any) -> Any:
     """The product of all rows of an array, which may have any number of dimensions before the last, and a matrix."""
     if rows.ndim == 2:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
 
 import flambeau
+from flambeau._backends.cpu.onednn import library
 from tests.support.differential import differential, outcome
 
 SHAPES = [(4,), (1, 4), (3, 4), (2, 3, 4)]
@@ -148,3 +150,23 @@ def test_what_is_added_to_products_of_middle_size(T: Any, sizes: tuple[int, int,
         found += [y, T.nn.functional.linear(x.reshape(2, -1, length), weight, each) if rows % 2 == 0 else y]
     T.nn.functional.linear(x, weight, bias).sin().sum().backward()
     return found, bias.grad
+
+
+@pytest.mark.parametrize("has_instructions", [False, True])
+@pytest.mark.parametrize("shape", [(5, 40), (130, 96), (2, 33, 64)])
+def test_bias_in_bfloat16(has_instructions: bool, shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    """With and without the processor's instructions the sum is rounded once, as PyTorch rounds it; compiled too."""
+    if not library.available():
+        pytest.skip("without oneDNN there is one way")
+    monkeypatch.setattr(library.Library, "multiplies_bfloat16", has_instructions)
+    linear = flambeau.nn.functional.linear
+    x = flambeau.linspace(-2, 2, math.prod(shape)).reshape(shape).bfloat16()
+    weight, bias = (flambeau.linspace(-1, 3, count).bfloat16() for count in (70 * shape[-1], 70))
+    weight = weight.reshape(70, shape[-1])
+    found = linear(x, weight, bias)
+    exact = x.double() @ weight.double().T + bias.double()
+    assert found.dtype is flambeau.bfloat16
+    assert ((found.double() - exact).abs() <= exact.abs() * 2**-8 + 1e-4).all()
+    compiled = flambeau.compile(lambda x: linear(x, weight, bias))
+    for _ in range(4):
+        assert flambeau.equal(compiled(x), found)

@@ -59,6 +59,8 @@ SCRATCHPAD_USER = 1
 
 # dnnl_cpu_isa_t: the bits of AVX2-VNNI and AVX512-VNNI
 ISA_VNNI = 0x8 | 0x40
+# that of AVX512-BF16, which AMX has, too
+ISA_BFLOAT16 = 0x80
 
 # dnnl_prop_kind_t
 FORWARD_TRAINING = 64

@@ -17,6 +17,7 @@ from ...tiers import generated
 from .. import onednn
 from ..memory.workspace import DIRECT, Workspace
 from . import Unsupported, available
+from .library import get
 from .memory import BUFFERS
 
 __all__ = [
@@ -105,11 +106,13 @@ _LEAST_IN_ALL = 2 * 64**3
 def product(left: Any, right: Any, addend: Any = None, workspace: Workspace = DIRECT) -> Any:
     """The product of two matrices, or of two batches of them; None: NumPy is quicker, or has to do it.
 
-    With an `addend`, a vector, every row of a product of two matrices of float32 plus that; None: it is no step less.
+    With an `addend`, a vector, every row of a product of two matrices plus that; None: it is no step less.
     """
     try:
         if left.ndim > 2 or left.dtype != _SINGLE:
-            return onednn.matmul(left, right, workspace=workspace) if addend is None else None
+            if addend is not None and (left.dtype.name != "bfloat16" or not get().multiplies_bfloat16):
+                return None  # in float32 it is quicker
+            return onednn.matmul(left, right, addend, workspace)
         if onednn.suits(left, right):
             return onednn.gemm(left, right, addend, workspace)
         return _by_primitives(left, right, workspace) if addend is None else None

@@ -21,6 +21,7 @@ from ...._core.process.threads import num_threads, offer_team, when_changed
 from .constants import (
     CPU,
     INVALID_ARGUMENTS,
+    ISA_BFLOAT16,
     ISA_VNNI,
     OUT_OF_MEMORY,
     SCRATCHPAD_USER,
@@ -149,6 +150,11 @@ class Library:
         does not fit there is cut off.
         """
         return platform.machine().lower() not in ("x86_64", "amd64") or bool(self.isa & ISA_VNNI)
+
+    @property
+    def multiplies_bfloat16(self) -> bool:
+        """Whether the processor has instructions for products of bfloat16; else those of float32 are quicker."""
+        return bool(self.isa & ISA_BFLOAT16)
 
     def set_threads(self, count: int) -> None:
         """How many threads the calling thread's primitives use from now on."""

@@ -451,7 +451,7 @@ class Tensor(TensorMethods):
             self._extra = Extra()
         return self._extra
 
-    def let_changes_count(self) -> None:
+    def _let_changes_count(self) -> None:
         """Let an inference tensor that was detached outside inference mode be changed there, as in PyTorch."""
         if not THREAD.modes.inference:
             self._get_extra().own_version = 0
@@ -490,7 +490,7 @@ class Tensor(TensorMethods):
         counter = None if self._counter is None else DataCounter(self._counter)
         plain = Tensor._from_parts((self._array, self._kind, counter))
         if counter is None:
-            plain.let_changes_count()
+            plain._let_changes_count()
         return plain if type(self) in PLAIN_TYPES else SLOTS.retyped_like(self, plain)
 
     @data.setter

@@ -160,7 +160,7 @@ def detach(input: Tensor) -> Tensor:
     result: Tensor = _detach(input)
     result._view = None
     if result._counter is None:
-        result.let_changes_count()
+        result._let_changes_count()
     return result
 
 

@@ -31,6 +31,7 @@ from .constants import (
     UNIMPLEMENTED,
     Version,
 )
+from .signal_stack import SignalStack
 from .warm_up import write_kernels
 
 PACKAGE = "onednn-cpu-gomp"
@@ -136,6 +137,7 @@ class Library:
             handle: int = self._local.stream.value
             return handle
         except AttributeError:
+            self._local.signal_stack = SignalStack()
             self.set_threads(num_threads())  # OpenMP has a number of its own for each thread that calls it
             stream = self._local.stream = self.new_stream()
             return stream.value

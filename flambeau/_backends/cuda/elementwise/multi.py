@@ -135,7 +135,7 @@ def cast_together(arrays: Sequence[Any], dtype: Any) -> list[Any] | None:
 
 
 def cast_each(arrays: Sequence[Any], dtype: Any) -> list[Any] | None:
-    """The same, where each has memory of its own."""
+    """Arrays converted to `dtype` by one kernel, each in memory of its own; None: other ways are to be taken."""
     if not _may_cast([each.form for each in arrays], dtype):
         return None
     made = [empty(each.shape, dtype) for each in arrays]

@@ -44,7 +44,7 @@ def dropped_attention(
     query: DeviceArray, key: DeviceArray, value: DeviceArray, kept: DeviceArray, dropout_p: float, is_causal: bool,
     attn_mask: Any, scale: float | None,
 ) -> tuple[DeviceArray, DeviceArray] | None:  # fmt: skip
-    """The same, where `kept` says which weights dropout keeps."""
+    """Attention with dropout, where `kept` says which weights stay, and the logarithms of the sums of exponentials."""
     return _forward(query, key, value, _Options(is_causal, scale, dropout_p), attn_mask, kept)
 
 

@@ -86,7 +86,7 @@ def solve(matrices: Array, right: Array) -> Array:
 
 
 def inv(matrices: Array) -> Array:
-    """The inverses."""
+    """The inverses of a batch of square matrices."""
     return solve(matrices, np.broadcast_to(np.eye(matrices.shape[-1], dtype=matrices.dtype), matrices.shape))
 
 
@@ -111,7 +111,7 @@ def _pivots(matrices: Array) -> tuple[Array, Array]:
 
 
 def det(matrices: Array) -> Array:
-    """The determinants."""
+    """The determinants of a batch of square matrices."""
     pivots, found = _pivots(matrices)
     with np.errstate(over="ignore", invalid="ignore"):
         for step in range(pivots.shape[1]):

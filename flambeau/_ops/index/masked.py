@@ -61,13 +61,13 @@ def _where(condition: Array, self: Array, other: Array, dtype: Any) -> Array:
     first, second = self.astype(dtype.numpy, copy=False), other.astype(dtype.numpy, copy=False)
     # The size of the first array decides whether a kernel is generated.
     if first.size < second.size:
-        chosen = _second_where(second, first, _spread(condition, second, first))
+        chosen = _second_where(second, first, _at_full_size(condition, second, first))
     else:
-        chosen = _first_where(first, second, _spread(condition, first, second))
+        chosen = _first_where(first, second, _at_full_size(condition, first, second))
     return arranged(chosen, condition, self, other)
 
 
-def _spread(condition: Array, first: Array, second: Array) -> Array:
+def _at_full_size(condition: Array, first: Array, second: Array) -> Array:
     """`condition` in the shape of `first` where `second` is one element: kernels then read straight on."""
     if second.size != 1 or type(condition) is not np.ndarray or first.size < LARGE or condition.ndim > first.ndim:
         return condition

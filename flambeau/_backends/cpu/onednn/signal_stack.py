@@ -18,7 +18,7 @@ _IS_OFF = 2
 
 
 class _Description(ctypes.Structure):
-    """Linux's `stack_t`."""
+    """Where a stack for signals lies: Linux's `stack_t`."""
 
     _fields_ = (("begin", ctypes.c_void_p), ("flags", ctypes.c_int), ("size", ctypes.c_size_t))
 

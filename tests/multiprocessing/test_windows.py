@@ -136,7 +136,8 @@ class Msvcrt:
         if mode and self.gives_up:
             self.gives_up -= 1
             raise OSError(errno.EDEADLOCK, "Resource deadlock avoided")
-        fcntl.lockf(descriptor, fcntl.LOCK_EX if mode else fcntl.LOCK_UN, count, 0, os.SEEK_CUR)
+        assert count == 1
+        fcntl.flock(descriptor, fcntl.LOCK_EX if mode else fcntl.LOCK_UN)  # which stays when a copy of it is closed
 
 
 def _count(path: str, times: int) -> None:

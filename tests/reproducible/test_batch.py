@@ -232,7 +232,8 @@ def test_nothing_is_left_behind() -> None:
         nn.BatchNorm2d(3)(flambeau.randn(4, 3, 5, 5))
         with flambeau.reproducible("threads"):
             assert tiers.wanted()
-            assert tiers.library() is None
+            parts = tiers.library()
+            assert parts is None or parts.__name__.endswith(".by_shape")  # where there is no oneDNN: none
     assert not tiers.wanted()
     assert tiers.library() is None
     with pytest.raises(

@@ -77,7 +77,9 @@ def write(update: Update, target: Tensor, *others: Any) -> Tensor:
 
 def _written_by_kernel(update: Update, arrays: list[Any]) -> bool:
     module = FUNCTIONS[np.ndarray]["pointwise"]
-    if module is None or not all(type(each) is float or abs(each) <= _MOST_EXACT for each in update.numbers):
+    if module is None or not arrays[0].flags.writeable:
+        return False
+    if not all(type(each) is float or abs(each) <= _MOST_EXACT for each in update.numbers):
         return False
     compiled = _compiled(module, update.body, arrays[0].dtype, len(arrays) + len(update.numbers))
     if compiled is None:

@@ -22,6 +22,9 @@ from flambeau._backends.cpu.onednn.library import Library, Unsupported, get
 class Function:
     """A function of `Loaded`."""
 
+    _as_parameter_ = 4096
+    """Where it begins, as `ctypes` asks."""
+
     def __init__(self, status: int = 0) -> None:
         self.status = status
         self.calls: list[tuple[Any, ...]] = []

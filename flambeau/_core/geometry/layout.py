@@ -51,6 +51,24 @@ def is_dense(shape: Shape, strides: Shape) -> bool:
     return True
 
 
+def joint_dimensions(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]]]:
+    """As few dimensions as reach the same elements of arrays of one shape, in order, and each array's strides there."""
+    sizes: list[int] = []
+    joint: list[list[int]] = [[] for _ in strides]
+    for dim, size in enumerate(shape):
+        if size == 1:
+            continue
+        if sizes and all(own[-1] == each[dim] * size for own, each in zip(joint, strides, strict=True)):
+            sizes[-1] *= size
+            for own, each in zip(joint, strides, strict=True):
+                own[-1] = each[dim]
+        else:
+            sizes.append(size)
+            for own, each in zip(joint, strides, strict=True):
+                own.append(each[dim])
+    return sizes, joint
+
+
 @functools.lru_cache(maxsize=1024)
 def preserved_strides(shape: Shape, strides: Shape) -> Shape:
     """The strides of a copy: the same if they are dense, else dense ones with the dimensions in the same order."""

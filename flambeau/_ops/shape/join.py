@@ -74,11 +74,11 @@ def _side_by_side(arrays: Sequence[Any], dim: int) -> Any:
     return np.concatenate(arrays, dim) if done is None else done
 
 
-def _joined_by_lines(arrays: Sequence[Any], dim: int, stacked: bool = False) -> Any:
+def _joined_by_lines(arrays: Sequence[Any], dim: int) -> Any:
     """Many elements of one dtype side by side by a kernel of the backend; None: there is none for them."""
     if sum([each.size for each in arrays]) < LARGE:
         return None
-    return array_functions.concatenated(arrays, dim, stacked)
+    return array_functions.concatenated(arrays, dim)
 
 
 def _concatenated(arrays: Sequence[Any], dim: int, array_type: np.dtype[Any]) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...._codegen.images.conv import Layout, planar_copy
 from ...._codegen.products.gemm import as_array
+from ...._core.arrays.views import is_row_major
 from ...._core.geometry.moving_windows import Geometry, Shape
 from ..memory.workspace import DIRECT, Workspace
 from ..runtime.dtypes import float_name
@@ -167,22 +168,12 @@ def residues(size: int, taps: int, stride: int, padding: int, dilation: int) -> 
     return found
 
 
-def is_dense(sizes: Shape, steps: Shape) -> bool:
-    """Whether the elements of spatial `sizes` are neighbours in memory, in order."""
-    expected = 1
-    for size, step in zip(reversed(sizes), reversed(steps), strict=True):
-        if size != 1 and step != expected:
-            return False
-        expected *= size
-    return True
-
-
 def channels_innermost(shape: Shape, steps: Shape, space: Space, images: int) -> tuple[Any, int, Shape]:
     """A copy for so many images: its layout, its size, and the steps of its spatial dimensions."""
     channels = shape[1]
     sizes = tuple(size + 2 * pad for size, pad in zip(space.sizes, space.padding, strict=True))
     row = math.prod(sizes)
-    if sizes == space.sizes and is_dense(sizes, steps[2:]):  # one long row is copied quicker than many
+    if sizes == space.sizes and is_row_major(sizes, steps[2:], 1):  # one long row is copied quicker than many
         layout = Layout._make((*shape[:2], 1, 1, row, *steps[:2], row, row, 1, 0, 0, 0, 1, 1, row, 1))
     else:
         layout = Layout._make((*shape[:2], *space.sizes, *steps, *space.padding, *sizes, 1))

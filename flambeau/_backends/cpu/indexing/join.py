@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...._codegen.elements.join import BYTES, join_lines, join_whole
+from ...._core.arrays.views import is_row_major
+from ...._core.geometry.layout import joint_dimensions
 from ..elementwise.copy import MANY, copy_into
 
 Array = Any
@@ -69,12 +71,12 @@ def _plan(known: tuple[tuple[Shape, Shape], ...], dim: int, stacked: bool, items
     lines, total = math.prod(before), sum([shape[dim] for shape, _ in known])
     lengths = [shape[dim] * unit for shape, _ in known]
     joined = (*before, total, *after)
-    if not all(_lies_without_gaps(shape[dim:], strides[dim:], itemsize) for shape, strides in known):
+    if not all(is_row_major(shape[dim:], strides[dim:], itemsize) for shape, strides in known):
         is_many = not stacked and lines * total * unit >= MANY * itemsize
         return _Plan(joined, lines, total * unit, (), np.array(lengths, np.int64), None) if is_many else None
     if min(lengths) < LONG or (lines < 2 and total * unit < 2 * BYTES):
         return None  # NumPy copies as quickly on one thread
-    sizes, distances = _joint_dimensions(before, [strides[:dim] for _, strides in known])
+    sizes, distances = joint_dimensions(before, [strides[:dim] for _, strides in known])
     if len(sizes) > _AXES:
         return None
     missing = _AXES - len(sizes)
@@ -102,31 +104,3 @@ def _joined_by_copies(out: Array, arrays: Sequence[Array], dim: int) -> Array:
 def _with_one(numbers: Shape, dim: int) -> Shape:
     """Sizes, or strides, with a dimension of one element, whose stride does not matter."""
     return (*numbers[:dim], 1, *numbers[dim:])
-
-
-def _lies_without_gaps(shape: Shape, strides: Shape, itemsize: int) -> bool:
-    for size, stride in zip(reversed(shape), reversed(strides), strict=True):
-        if size != 1:
-            if stride != itemsize:
-                return False
-            itemsize *= size
-    return True
-
-
-def _joint_dimensions(shape: Shape, strides: Sequence[Shape]) -> tuple[Shape, list[Shape]]:
-    """As few dimensions as reach the same elements of arrays of one shape, and the strides of each array for them."""
-    sizes: list[int] = []
-    joint: list[list[int]] = [[] for _ in strides]
-    for dim, size in enumerate(shape):
-        steps = [each[dim] for each in strides]
-        if size == 1:
-            continue
-        if sizes and all(known[-1] == step * size for known, step in zip(joint, steps, strict=True)):
-            sizes[-1] *= size
-            for known, step in zip(joint, steps, strict=True):
-                known[-1] = step
-        else:
-            sizes.append(size)
-            for known, step in zip(joint, steps, strict=True):
-                known.append(step)
-    return tuple(sizes), [tuple(each) for each in joint]

@@ -23,6 +23,7 @@ from ...._codegen.cuda.elementwise import (
 )
 from ...._codegen.cuda.types import TYPES
 from ...._codegen.expr import Program, Untraceable, computed_type, trace_body
+from ...._core.geometry.layout import joint_dimensions
 from ..arrays.array import DeviceArray, dense_like, form_of, of_form
 from ..runtime.driver import Launch, driver
 
@@ -335,18 +336,7 @@ def collapsed(shape: tuple[int, ...], forms: Sequence[Any]) -> tuple[list[int], 
         table.append([0] * missing + [0 if size == 1 and full != 1 else step for size, step, full in own])
     order = [axis for axis in range(dims) if shape[axis] != 1]
     order.sort(key=lambda axis: -abs(table[0][axis]))
-    sizes: list[int] = []
-    strides: list[list[int]] = [[] for _ in forms]
-    for axis in order:
-        size = shape[axis]
-        if sizes and all(row[-1] == steps[axis] * size for row, steps in zip(strides, table, strict=True)):
-            sizes[-1] *= size
-            for row, steps in zip(strides, table, strict=True):
-                row[-1] = steps[axis]
-        else:
-            sizes.append(size)
-            for row, steps in zip(strides, table, strict=True):
-                row.append(steps[axis])
+    sizes, strides = joint_dimensions([shape[axis] for axis in order], [[row[axis] for axis in order] for row in table])
     if not sizes:
         return [1], [[form.itemsize] for form in forms]
     return sizes, strides

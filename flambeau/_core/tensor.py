@@ -48,7 +48,10 @@ class View:
 class Extra:
     """What few tensors have: hooks, the node that accumulates, forward-mode tangents, flags."""
 
-    __slots__ = ("accumulator", "has_no_memory", "hooks", "own_version", "post_accumulate", "retains_grad", "tangents")
+    __slots__ = (
+        "accumulator", "former_shapes", "has_no_memory", "hooks", "own_version", "post_accumulate", "retains_grad",
+        "tangents",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.hooks: HookDict | None = None
@@ -58,6 +61,7 @@ class Extra:
         self.has_no_memory = False  # of a wrapper subclass: its class has the elements elsewhere
         self.tangents: dict[int, Tensor] | None = None
         self.own_version: int | None = None  # of what detaches an inference tensor outside the mode: it may be changed
+        self.former_shapes: set[Any] | None = None  # of a leaf: what was computed from it then has gradients of these
 
 
 class Tensor(TensorMethods):
@@ -446,6 +450,12 @@ class Tensor(TensorMethods):
             extra.accumulator = weakref.ref(node)
         return node
 
+    def _will_change_shape(self) -> None:
+        """Remember the shape of a leaf: graphs that used it before compute gradients of that."""
+        if self._grad_fn is None and self.requires_grad:
+            extra = self._get_extra()
+            extra.former_shapes = {*(extra.former_shapes or ()), self._array.shape}
+
     def _get_extra(self) -> Extra:
         if self._extra is None:
             self._extra = Extra()
@@ -507,6 +517,8 @@ class Tensor(TensorMethods):
                 "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor "
                 f"type: layouts {self.layout} and {value.layout}"
             )
+        if value._array.shape != self._array.shape:
+            self._will_change_shape()
         self._array = value._array
         self._kind = value._kind
         share_memory(self._counter, value._counter)

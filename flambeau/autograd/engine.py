@@ -363,6 +363,8 @@ class _Pass:
                     "leaf variable has been moved into the graph interior: it was used as a leaf, and then changed in "
                     "place by an operation that autograd recorded. Work on a .clone() of it"
                 )
+            if extra is not None and extra.former_shapes is not None:
+                gradient = _in_present_shape(gradient, leaf)
             with _accumulation:
                 if leaf._grad is None and not self.records:
                     leaf._grad = owned(gradient, leaf, fresh)
@@ -545,7 +547,7 @@ def checked(gradient: Tensor, target: Target, number: int, source: Any) -> Tenso
         raise RuntimeError(
             f"expected Variable or None (got {type(gradient).__name__}) as gradient from {_name(source)}"
         )
-    if gradient._array.shape != shape:
+    if gradient._array.shape != shape and not _had_shape(target, gradient._array.shape):
         if not expandable(shape, gradient._array.shape):
             raise RuntimeError(
                 f"{_name(source)} returned an invalid gradient at index {_position(source, target, number)} - got "
@@ -570,6 +572,23 @@ def checked(gradient: Tensor, target: Target, number: int, source: Any) -> Tenso
                 f"device {kind.shown} but got {gradient.device}: move it there"
             )
     return gradient
+
+
+def _had_shape(target: Target, shape: tuple[int, ...]) -> bool:
+    """Whether a target is a leaf that had this shape before it was changed in place, or was given other data."""
+    extra = None if isinstance(target, Node) else target._extra
+    return extra is not None and extra.former_shapes is not None and shape in extra.former_shapes
+
+
+def _in_present_shape(gradient: Tensor, leaf: Tensor) -> Tensor:
+    """A gradient of what a leaf was before its shape was changed, in the shape of its `grad`, or of itself."""
+    shape = (leaf if leaf._grad is None else leaf._grad)._array.shape
+    given = gradient._array.shape
+    if given == shape:
+        return gradient
+    if [size for size in given if size != 1] == [size for size in shape if size != 1]:
+        return gradient.reshape(shape)
+    return gradient.new_empty(shape).copy_(gradient)
 
 
 def _name(source: Any) -> str:

@@ -630,3 +630,40 @@ def test_a_view_keeps_its_change_when_its_base_leaves_the_graph(T: Any) -> Any:
     plain.sum().backward()
     refused = outcome(lambda: saves.pow(2).sum().backward(), "modified by an inplace operation")
     return refused, x.grad, saves.grad_fn.name(), base.is_leaf, base.requires_grad
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda T, v: v.unsqueeze_(0), lambda T, v: v.squeeze_(), lambda T, v: setattr(v, "data", T.ones(1, 3, 1))],
+    ids=["unsqueeze", "squeeze", "data"],
+)
+@differential
+def test_a_leaf_whose_shape_changes_after_its_use(T: Any, change: Any) -> Any:
+    leaf = T.tensor([[1.0, 2, 3]]).requires_grad_()
+    first = leaf * 1.5
+    with T.no_grad():
+        change(T, leaf)
+    shapes = [g.shape for g in T.autograd.grad((first * 2).sum(), leaf, retain_graph=True)]
+    first.sum().backward()
+    return shapes, leaf.shape, leaf.grad.sum()
+
+
+@pytest.mark.parametrize("change", [lambda T, v: v.t_(), lambda T, v: setattr(v, "data", T.ones(2))], ids=["t", "data"])
+@differential
+def test_a_gradient_of_a_former_shape_that_does_not_fit(T: Any, change: Any) -> Any:
+    leaf = T.ones(2, 3).requires_grad_()
+    first = leaf * 1.5
+    with T.no_grad():
+        change(T, leaf)
+    return outcome(lambda: first.sum().backward(), "The size of tensor a (2) must match the size of tensor b (3)")
+
+
+def test_gradients_before_and_after_a_change_of_shape() -> None:
+    leaf = flambeau.ones(4).requires_grad_()
+    first = leaf * 1.5
+    first.sum().backward(retain_graph=True)
+    with flambeau.no_grad():
+        leaf.unsqueeze_(0)
+    ((leaf * 2).sum() + first.sum()).backward()
+    assert leaf.grad is not None
+    assert leaf.grad.tolist() == [5.0] * 4

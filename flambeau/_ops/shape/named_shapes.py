@@ -398,6 +398,7 @@ def reshape_in_place(target: Tensor, op: Primitive[..., Tensor], *args: Any) -> 
     if target._extra is not None and target._extra.tangents:
         source._get_extra().tangents = target._extra.tangents
     result = op(source, *args)
+    target._will_change_shape()
     target._array = result._array
     end_change(target)
     if result._extra is not None and result._extra.tangents:

@@ -1,10 +1,11 @@
-"""Write `flambeau/_dispatch/public/schemas.txt`: the schemas of PyTorch's operators.
+"""Write `flambeau/_dispatch/public/schemas.txt.gz`: the schemas of PyTorch's operators.
 
-They are read from the installed PyTorch. A test compares the file with what this makes.
+They are read from the installed PyTorch. A test compares the file with what this makes; `zcat` shows it.
 """
 
 from __future__ import annotations
 
+import gzip
 import sys
 import types
 from pathlib import Path
@@ -13,7 +14,7 @@ import torch as pytorch
 
 import flambeau
 
-FILE = Path(flambeau.__file__).parent / "_dispatch" / "public" / "schemas.txt"
+FILE = Path(flambeau.__file__).parent / "_dispatch" / "public" / "schemas.txt.gz"
 
 
 def generated() -> str:
@@ -41,11 +42,11 @@ def main() -> int:
     """Write the file, or with --check say whether it is as it should be."""
     text = generated()
     if "--check" in sys.argv:
-        if FILE.read_text() != text:
+        if gzip.decompress(FILE.read_bytes()).decode() != text:
             print(f"{FILE.name} is out of date: run tools/schemas.py")
             return 1
         return 0
-    FILE.write_text(text)
+    FILE.write_bytes(gzip.compress(text.encode(), mtime=0))
     return 0
 
 

@@ -1,7 +1,7 @@
 """Which of PyTorch's operators an op of this package is: what dispatch modes and profiles call it.
 
 An entry says the operator and its overload; its arguments and their defaults are those of the generated table of
-schemas (`schemas.txt`). Ops that are not listed are operators of this package: `torch.ops.flambeau.<name>.default`.
+schemas (`schemas.txt.gz`). Ops that are not listed are operators of this package: `torch.ops.flambeau.<name>.default`.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ import numpy as np
 from .backend import backend_at
 from .device import CPU, device, is_fake, shown_device
 from .dtype import LEGACY_NAMES, dtype, from_numpy_dtype
+from .modes import DIRECT
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -88,6 +89,8 @@ def kind_of(dtype: dtype, device: device) -> Kind:
     if found is None:
         kind = FakeKind(dtype, device) if is_fake(device) else Kind(dtype, device)
         found = _KINDS.setdefault((dtype, device), kind)
+        if not found.dataless:
+            DIRECT.add(found)
     return found
 
 

@@ -47,12 +47,21 @@ UNCAST = Casts()
 """The table of a thread in which autocast is off, and inside functions whose arguments were cast."""
 
 
+DIRECT: set[Any] = set()
+"""The kinds of dense tensors with data; `kind_of` adds each that it makes. See `Modes.direct`."""
+
+NONE_DIRECT: frozenset[Any] = frozenset()
+"""The table of a thread in which something else looks on, or works, besides the ops themselves."""
+
+
 class Modes:
     """What ops of one thread have to heed.
 
     `plain` is True while only the grad and inference modes and autocast matter: no interpreter, no mode that sees
     functions, no forward-mode level, no anomaly detection, no saved-tensor hooks. The short paths test it and leave
-    everything else to the long one. `watcher` is the interpreter that looks on, where nothing but it keeps the modes
+    everything else to the long one. `direct` is the table in which functions look up whether they may compute on the
+    arrays of a kind themselves, beside the ops: every kind of dense tensors with data in plain modes, none otherwise.
+    `watcher` is the interpreter that looks on, where nothing but it keeps the modes
     from being plain: `is_ordinary` says that calls run the kernels of plain modes, watched or not. `autocast` is the
     table in which functions that autocast has a rule for look up what runs in their place.
     """
@@ -63,6 +72,7 @@ class Modes:
         "anomaly_check_nan",
         "autocast",
         "backward_pass",
+        "direct",
         "forward_level",
         "functions",
         "grad",
@@ -94,13 +104,14 @@ class Modes:
 
     @uninterrupted
     def refresh(self) -> None:
-        """Derive `plain` and `watcher`; call it after changing any of the modes that they stand for.
+        """Derive `plain`, `direct` and `watcher`; call it after changing any of the modes that they stand for.
 
         It calls nothing, so that no interrupt stops it half-way.
         """
         stack = self.interpreters
         others = self.functions or self.anomaly or self.saved_hooks or self.forward_level >= 0
         self.plain = not (stack or others)
+        self.direct = DIRECT if self.plain else NONE_DIRECT
         is_one = stack and not stack[1:]
         self.watcher: Any = stack[0] if is_one and stack[0].only_watches and not others else None
         self.is_ordinary = self.plain or self.watcher is not None

@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from time import perf_counter_ns
 from typing import Any, TypeVar, cast
 
-from .._core.modes import THREAD, Modes
+from .._core.modes import DIRECT, NONE_DIRECT, THREAD, Modes
 from .._core.process.interrupts import uninterrupted
 from .op import Op
 
@@ -100,14 +100,14 @@ def watched(op: Op, args: Sequence[Any], modes: Modes, short: Callable[..., Any]
     watcher = modes.watcher
     stack, modes.interpreters = modes.interpreters, ()
     modes.watcher = None
-    modes.plain = True
+    modes.plain, modes.direct = True, DIRECT
     try:
         start = perf_counter_ns()
         result = (short or op)(*args)
         end = perf_counter_ns()
     finally:
         if modes.plain:
-            modes.interpreters, modes.watcher, modes.plain = stack, watcher, False
+            modes.interpreters, modes.watcher, modes.plain, modes.direct = stack, watcher, False, NONE_DIRECT
         else:  # another thread has meanwhile changed what holds for all
             modes.interpreters = (*modes.interpreters, watcher)
             modes.refresh()

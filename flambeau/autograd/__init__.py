@@ -245,8 +245,8 @@ def _implicit_gradient(output: Any) -> Tensor:
 
         return ones_like(output)
     kind = output._kind.plain
-    if not output._array.shape and kind.is_cpu and THREAD.modes.plain:  # what `filled` gives, where nobody looks on
-        try:
+    if not output._array.shape and kind.is_cpu and kind in THREAD.modes.direct:
+        try:  # what `filled` gives
             return Tensor._from_parts((number_as(1, kind.dtype.numpy), kind, new_counter()))
         except MemoryError as error:
             raise out_of_memory(error) from None

@@ -158,7 +158,7 @@ class _Pass:
         self.inputs = inputs
         modes = THREAD.modes
         self.watched = modes.anomaly
-        self.records = modes.grad or not (modes.plain or modes.watcher is not None)
+        self.records = modes.grad or not modes.is_ordinary
         self.late: LateCasts | None = None
         self.waits = accumulate_grad and inputs is None and not self.records
         """Whether gradients may be cast together: `late`, once there is one."""

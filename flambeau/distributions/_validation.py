@@ -37,7 +37,7 @@ def holds(constraint: Any, value: Tensor) -> bool:
 
 def _is_few(constraint: Any, value: Tensor) -> bool:
     """Whether there are few elements, and a constraint sees in their array what it would see in the tensor."""
-    if type(value) not in PLAIN_TYPES or value._array.size > _FEW or not THREAD.modes.plain:
+    if type(value) not in PLAIN_TYPES or value._array.size > _FEW or value._kind not in THREAD.modes.direct:
         return False
     kind = value._kind
     if not kind.is_cpu or kind.indirect or kind.dtype.itemsize < 4 or kind.dtype.is_complex:

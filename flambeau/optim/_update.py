@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.modes import THREAD
+from .._core.modes import NONE_DIRECT, THREAD
 from .._core.process.caller import Place, calling_place
 from .._core.tensor import PLAIN_TYPES, Tensor
 from .._core.version import note_changes
@@ -96,7 +96,7 @@ def _update(rule: Rule, numbers: Sequence[Any] | None, lists: Sequence[Sequence[
     params = lists[0]
     modes = THREAD.modes
     left: Sequence[int] = range(len(params))
-    if modes.plain and not modes.grad:
+    if params and not modes.grad and params[0]._kind in modes.direct:
         left = _update_at_once(rule, numbers, lists)
         if len(left) == len(params) > 1 and not _on_device(numbers):
             left = _update_joined(rule, numbers, lists)
@@ -225,9 +225,9 @@ def update_alike(rule: Rule, numbers: Sequence[Any] | None, params: Sequence[Ten
     Lists of states may hold None for all parameters of a shape.
     """
     groups: dict[Any, list[int]] = {}
-    joinable = THREAD.modes.plain and not THREAD.modes.grad
+    joinable = NONE_DIRECT if THREAD.modes.grad else THREAD.modes.direct
     for position, param in enumerate(params):
-        alone = not joinable or type(param) not in PLAIN_TYPES or param._array.size > _SMALL_ALIKE
+        alone = param._kind not in joinable or type(param) not in PLAIN_TYPES or param._array.size > _SMALL_ALIKE
         key = (param._kind, param._array.shape, numbers and numbers[position], position if alone else -1)
         groups.setdefault(key, []).append(position)
     place = calling_place(3)

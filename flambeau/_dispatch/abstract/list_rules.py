@@ -35,11 +35,12 @@ _MANY = 16
 
 
 def kernels_for(tensors: Sequence[Tensor], for_one_op: bool = False) -> Any:
-    """The kernels for lists, if there are any and there is enough to do for one."""
+    """The kernels for lists, if there are any, nobody looks on, and there is enough to do for one."""
     size = sum([each._array.size for each in tensors])
     if not tensors or (for_one_op and size < LARGE and len(tensors) < _MANY):
         return None
-    return tensors[0]._kind.backend.functions["multi"]
+    kind = tensors[0]._kind
+    return kind.backend.functions["multi"] if kind in THREAD.modes.direct else None
 
 
 def are_apart(changed: Sequence[Tensor], *read: Sequence[Tensor]) -> bool:
@@ -106,7 +107,7 @@ def unscale_at_once(tensors: Sequence[Tensor], factor: Tensor, found: Tensor) ->
     """Multiply tensors of one kind by a number that is on their device, and set `found`, such a number too, to 1 if one
     of their elements is not finite; False: it was not done.
     """
-    kernels = kernels_for(tensors) if THREAD.modes.plain else None
+    kernels = kernels_for(tensors)
     unscale = getattr(kernels, "unscale", None)
     if unscale is None or not unrecorded(tensors) or not are_apart(tensors, (factor, found)):
         return False
@@ -134,8 +135,7 @@ def change_at_once(
 
     Tensors that `are_new` share no memory with others, and have no history: nobody has seen another version of them.
     """
-    modes = THREAD.modes
-    kernels = kernels_for(tensors, for_one_op=True) if modes.plain else None
+    kernels = kernels_for(tensors, for_one_op=True)
     if kernels is None:
         return False
     operands = [_common(each, tensors[0]) for each in zip(*[row for row, _ in rows], strict=True)]

@@ -18,7 +18,7 @@ def cast(gradient: Tensor, kind: Kind) -> Tensor:
     op: Any = SLOTS.to_copy
     modes, given = THREAD.modes, gradient._kind
     run = given.tries.get(op)  # there once the op has a function of its own
-    if run is not None and modes.plain and not modes.grad and not kind.indirect:
+    if run is not None and kind in modes.direct and not modes.grad and not kind.indirect:
         made = run(gradient._array, kind.dtype, None)
         if type(made) is kind.backend.array_class:
             return Tensor._from_parts((made, kind, None if modes.inference else [0, None]))

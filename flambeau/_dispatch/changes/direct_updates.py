@@ -47,7 +47,7 @@ def can_write(target: Any, *others: Any) -> bool:
     if type(target) not in PLAIN_TYPES or target._kind not in _KINDS or target._counter is None:
         return False
     modes = THREAD.modes
-    if not modes.plain:
+    if target._kind not in modes.direct:
         return False
     array = target._array
     view = array.base is not None

@@ -314,7 +314,7 @@ def _constant_factory(name: str, value: Any, quick: Any, doc: str) -> Callable[.
             return in_pinned_memory(function(*sizes, **given, memory_format=memory_format), requires_grad)
         if out is None and size is None and layout is None and memory_format is None and sizes:
             kind = chosen_kind(dtype, device, None, name)
-            if kind.is_cpu and THREAD.modes.plain:
+            if kind.is_cpu and kind in THREAD.modes.direct:
                 try:
                     first = sizes[0]
                     shape = first if len(sizes) == 1 and isinstance(first, tuple) else sizes

@@ -62,7 +62,7 @@ def change(op: Any, name: str, target: Tensor, *args: Any) -> Tensor:
     modes = THREAD.modes
     node_type = op.node_class
     reads_old_content = node_type is not None and ("self" in node_type.saved_names or "result" in node_type.saved_names)
-    if not modes.plain or target._kind.indirect or (modes.grad and reads_old_content):
+    if target._kind not in modes.direct or target._kind.indirect or (modes.grad and reads_old_content):
         check_memory(name, target, args)
         return run_inplace(op, name, target, args, {})
     brings_grad = any(isinstance(each, Tensor) and each.requires_grad for each in args)

@@ -158,7 +158,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     wanted = (*others[:dim], shape[dim], *others[dim + 1 :])
     places = (*others[:dim], given[dim], *others[dim + 1 :])
     # Mostly none is negative: then there is nothing to compute.
-    known = THREAD.modes.plain and arrays.within(indices._array, shape[dim])
+    known = indices._kind in THREAD.modes.direct and arrays.within(indices._array, shape[dim])
     positions = indices if known else indices.remainder(max(shape[dim], 1))
     return gather(
         source if wanted == shape else source.expand(wanted),

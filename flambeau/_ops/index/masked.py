@@ -102,10 +102,10 @@ def where(condition: Tensor, input: Operand = None, other: Operand = None) -> An
         and type(input) in PLAIN_TYPES
         and type(other) in PLAIN_TYPES
         and input._kind is other._kind
-        and not input._kind.indirect
         and condition._kind is _CPU_BOOL
         and input._kind.is_cpu
-        and (modes := THREAD.modes).plain
+        and not input._kind.indirect
+        and input._kind in (modes := THREAD.modes).direct
         and not (modes.grad and (input.requires_grad or other.requires_grad))
         and condition._array.shape == input._array.shape == other._array.shape
         and condition._array.flags.c_contiguous

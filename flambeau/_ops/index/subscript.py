@@ -314,7 +314,7 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
             source = value
             direct = type(value) is float and kind.differentiable
         given = (self,) if source is value else (self, value)
-        if direct and modes.plain and not kind.dataless and not (modes.grad and any_needs_gradient(given)):
+        if direct and kind in modes.direct and not (modes.grad and any_needs_gradient(given)):
             key = basic_index(index, self._array.ndim)
             if key is not None:
                 _write_basic(self, key, index, source)
@@ -495,7 +495,7 @@ def _index_put(self: Array, advanced: Any, indices: Any, values: Array, accumula
 
 
 def _index_put_arguments(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> tuple[Any, ...]:
-    if THREAD.modes.plain and type(values) in PLAIN_TYPES and values._kind is input._kind:
+    if type(values) in PLAIN_TYPES and input._kind is values._kind in THREAD.modes.direct:
         positions = _usual_positions(indices, input._array.ndim)
         if positions is not None:
             saved = [*_saved(indices), *positions[len(indices) :]] if _followed(input, values) else None

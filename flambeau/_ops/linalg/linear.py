@@ -242,8 +242,8 @@ def _takes_weight_as_it_lies(kind: Any, factor: Any) -> bool:
 
     Where sums are trees over samples it does so for watchers, too: rows of a matrix do not say which sample is theirs.
     """
-    plain = THREAD.modes.plain or REPRODUCIBILITY.samples is not None
-    return bool(TAKEN[kind] and plain and factor.flags.c_contiguous)
+    unwatched = kind in THREAD.modes.direct or REPRODUCIBILITY.samples is not None
+    return bool(TAKEN[kind] and unwatched and factor.flags.c_contiguous)
 
 
 def _short_product(input: Tensor, weight: Tensor) -> Tensor | None:

@@ -193,7 +193,7 @@ def _publish(
     def function(self: Any, *args: Any, **kwargs: Any) -> Any:
         form, rows = plan(self, *args, **kwargs)
         # Several steps for each tensor: one kernel for all of them.
-        if len(rows[0][0]) > 1 and THREAD.modes.plain and unrecorded(self):
+        if len(rows[0][0]) > 1 and self[0]._kind in THREAD.modes.direct and unrecorded(self):
             copies = _copies(self)
             if change_at_once(f"{of_form.get(form, name)}_", copies, rows, are_new=True):
                 return tuple(copies)

@@ -125,7 +125,7 @@ def _made(
     """What a factory returns: without `dtype=` and `device=`, those of `out` count."""
     if out is None:
         kind = chosen_kind(dtype, device, fallback)
-        if kind.is_cpu and THREAD.modes.plain and 0 not in shape:
+        if kind.is_cpu and kind in THREAD.modes.direct and 0 not in shape:
             try:
                 array = np.empty(shape, kind.dtype.numpy)
             except (ValueError, MemoryError):
@@ -153,7 +153,7 @@ def rand(
         return in_pinned_memory(rand(shape, generator=generator, dtype=dtype, device=device), requires_grad)
     if out is None:
         kind = chosen_kind(dtype, device)
-        if kind.is_cpu and THREAD.modes.plain and math.prod(shape) < 2**60:  # else an error says what is wrong
+        if kind.is_cpu and kind in THREAD.modes.direct and math.prod(shape) < 2**60:  # else an error says what is wrong
             source = default_generator if generator is None else generator
             return made(sampling.uniform(shape, kind.dtype.numpy, source), kind, requires_grad)
     return _made(shape, dtype, device, _uniform, (), generator, requires_grad, out)

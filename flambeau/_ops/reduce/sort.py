@@ -420,7 +420,7 @@ def _distinct_values(array: Any) -> Any:
 def _plain_unique(input: Tensor) -> Tensor | None:
     """The short way to the distinct elements, where nobody looks on; None where it does not apply."""
     modes, kind, array = THREAD.modes, input._kind, input._array
-    if not modes.plain or not kind.is_cpu or kind.indirect or kind.plain is not kind or not array.size:
+    if kind not in modes.direct or not kind.is_cpu or kind.indirect or not array.size:
         return None
     return Tensor._from_parts((_distinct_values(array), kind, None if modes.inference else [0, None]))
 

@@ -152,12 +152,11 @@ def _plain_cat(tensors: Any, dim: int, stacked: bool = False) -> Tensor | None:
 
     `stacked`: along a new dimension.
     """
-    modes = THREAD.modes
-    if type(tensors) not in (list, tuple) or not tensors or not modes.plain or type(tensors[0]) not in PLAIN_TYPES:
+    if type(tensors) not in (list, tuple) or not tensors or type(tensors[0]) not in PLAIN_TYPES:
         return None
-    kind = tensors[0]._kind
+    modes, kind = THREAD.modes, tensors[0]._kind
     dims = tensors[0]._array.ndim + stacked
-    if not kind.is_cpu or type(dim) is not int or not -dims <= dim < dims:
+    if not kind.is_cpu or kind not in modes.direct or type(dim) is not int or not -dims <= dim < dims:
         return None
     dim %= dims
     arrays, size, has_gaps = [], 0, False

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..._backends.arrays import copy_into, store
 from ..._core.arrays.abstract import empty_meta
-from ..._core.arrays.lazy_signs import content, settle
+from ..._core.arrays.lazy_signs import content
 from ..._core.arrays.quick import joint_shape
 from ..._core.backend import LARGE, moved
 from ..._core.device import contiguous_format
@@ -80,11 +80,8 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
         strides = tuple([step * array.itemsize for step in strides_like(array, memory_format)])
         return recorded(_clone, (input, memory_format), empty_meta(array.shape, array.dtype, strides), kind.plain)
     try:
-        if (kind.is_cpu or kind.indirect) and not input.requires_grad and THREAD.modes.plain:
-            array = copied(input._array, memory_format)
-            if kind.indirect:
-                settle(array, kind)
-            return Tensor._from_parts((array, kind.plain, new_counter()))
+        if kind.is_cpu and kind in THREAD.modes.direct and not input.requires_grad:
+            return Tensor._from_parts((copied(input._array, memory_format), kind, new_counter()))
         return _clone(input, memory_format)
     except Exception as error:
         explain(error, "clone", {"input": input, "memory_format": memory_format})
@@ -101,8 +98,7 @@ def recorded(op: Primitive[..., Any], args: tuple[Any, ...], array: Any, kind: A
     result = Tensor._from_parts((array, kind, new_counter()))
     if modes.grad and not modes.inference and args[0].requires_grad:
         op.record(args, [result])
-    if not modes.plain:
-        after(op, args, [result], modes)
+    after(op, args, [result], modes)
     return result
 
 
@@ -169,21 +165,22 @@ def _zero(self: Array) -> Array:
 def changed(target: Tensor, op: Primitive[..., Any], *args: Any) -> None:
     """After `target` was overwritten by `op(target, *args)`: count the change and record it."""
     modes = THREAD.modes
-    if modes.plain and not target.requires_grad and (not args or not getattr(args[0], "requires_grad", False)):
+    if target._kind in modes.direct and not (
+        target.requires_grad or (args and getattr(args[0], "requires_grad", False))
+    ):
         end_change(target)
         return
-    needs_grad = target.requires_grad or (len(args) > 0 and isinstance(args[0], Tensor) and args[0].requires_grad)
     made_by: Any = None
+    needs_grad = target.requires_grad or (len(args) > 0 and isinstance(args[0], Tensor) and args[0].requires_grad)
     if needs_grad and modes.grad and target._kind.differentiable and target._counter is not None:
         stand_in = Tensor._from_parts((target._array, target._kind, target._counter))
         op.record((target, *args), [stand_in])
         made_by = stand_in._grad_fn
     end_change(target, made_by)
-    if op in _COPIES:  # who copies gives the target, and its base, the tangent of the source
-        if modes.anomaly:
-            note_traceback(target._grad_fn)
-    elif not modes.plain:
+    if op not in _COPIES:
         after(op, (target, *args), [target], modes)
+    elif modes.anomaly:  # who copies gives the target, and its base, the tangent of the source
+        note_traceback(target._grad_fn)
 
 
 _COPIES = (_copy, _copy_across)
@@ -192,7 +189,7 @@ _COPIES = (_copy, _copy_across)
 def quick_counter(target: Tensor) -> Any:
     """The version counter of a tensor that can be changed without more ado: on the CPU, no view, outside any graph."""
     if type(target) in PLAIN_TYPES and target._view is None and not target._requires_grad and target._kind.is_cpu:
-        return target._counter if THREAD.modes.plain else None
+        return target._counter if target._kind in THREAD.modes.direct else None
     return None
 
 

@@ -112,6 +112,77 @@ def _cases() -> Iterator[tuple[str, Case]]:
         _of(lambda torch, x: x.view(4, 8, 7, 8, 7, 96).permute(0, 1, 3, 2, 4, 5).contiguous(), (4, 56, 56, 96)),
     )
     yield "chain of 20 small adds", _of(_chain, (64, 64))
+    yield from _moves_and_choices()
+
+
+def _moves_and_choices() -> Iterator[tuple[str, Case]]:
+    """Ops that copy, choose or put elements, and reductions that are no sums: memory and comparisons, no products."""
+    rows, images = (1024, 1024), (8, 64, 56, 56)
+    yield "repeat 1x4", _of(lambda torch, x: x.repeat(1, 4), (1024, 512))
+    yield "repeat 4x1", _of(lambda torch, x: x.repeat(4, 1), (512, 1024))
+    yield "repeat_interleave heads", _of(lambda torch, x: x.repeat_interleave(4, 1), (4, 8, 256, 64))
+    yield "repeat_interleave last", _of(lambda torch, x: x.repeat_interleave(4, -1), (1024, 512))
+    yield "stack last", _of(lambda torch, x, y: torch.stack((x, y), -1), rows, rows)
+    yield "tril", _of(lambda torch, x: x.tril(), rows)
+    yield "triu 16x256x256", _of(lambda torch, x: x.triu(1), (16, 256, 256))
+    yield "flip last", _of(lambda torch, x: x.flip(-1), rows)
+    yield "flip first", _of(lambda torch, x: x.flip(0), rows)
+    yield "roll last", _of(lambda torch, x: x.roll(5, -1), rows)
+    yield "roll whole", _of(lambda torch, x: x.roll(1000), rows)
+    yield "pixel_shuffle", _of(lambda torch, x: torch.nn.functional.pixel_shuffle(x, 2), images)
+    yield "pixel_unshuffle", _of(lambda torch, x: torch.nn.functional.pixel_unshuffle(x, 2), images)
+    yield "unfold 3x3", _of(lambda torch, x: torch.nn.functional.unfold(x, 3, padding=1), (4, 32, 56, 56))
+    yield "windows in time", _of(lambda torch, x: x.unfold(-1, 400, 160).contiguous(), (4, 160000))
+    yield "pow 2.5", _of(lambda torch, x: torch.pow(x.abs(), 2.5), rows)
+    yield "pow of tensors", _of(lambda torch, x, y: torch.pow(x.abs(), y), rows, rows)
+    yield "logsumexp last", _of(lambda torch, x: x.logsumexp(-1), rows)
+    yield "logsumexp first", _of(lambda torch, x: x.logsumexp(0), rows)
+    yield "max last", _of(lambda torch, x: x.max(-1).values, rows)
+    yield "min first", _of(lambda torch, x: x.min(0).values, rows)
+    yield "amax of planes", _of(lambda torch, x: x.amax((2, 3)), images)
+    yield "bce", _of(lambda torch, x, y: torch.nn.functional.binary_cross_entropy(x.sigmoid(), y.abs()), rows, rows)
+    yield (
+        "bce with logits",
+        _of(lambda torch, x, y: torch.nn.functional.binary_cross_entropy_with_logits(x, y), rows, rows),
+    )
+    yield "masked_select", _with_places(lambda torch, x: torch.rand(rows) < 0.5, lambda torch, x, i: x[i], rows)
+    yield "gather", _with_places(_places_in_rows, lambda torch, x, i: x.gather(1, i), rows)
+    yield (
+        "scatter",
+        _with_places(_places_in_rows, lambda torch, x, i: torch.zeros_like(x).scatter(1, i, x), rows),
+    )
+    yield (
+        "scatter_add of rows",
+        _with_places(_places_in_rows, lambda torch, x, i: torch.zeros_like(x).scatter_add(1, i, x), rows),
+    )
+    yield (
+        "scatter_add of a graph",
+        _with_places(
+            lambda torch, x: torch.randint(0, 2000, (20000, 1)).expand(20000, 64),
+            lambda torch, x, i: torch.zeros(2000, 64).scatter_add(0, i, x),
+            (20000, 64),
+        ),
+    )
+    for name in ("argmax", "argmin"):
+        for dim in (-1, 0, None):
+            yield f"{name} {dim}", _of(lambda torch, x, name=name, dim=dim: getattr(x, name)(dim), rows)
+    yield "nonzero", _of(lambda torch, x: torch.nonzero(x > 0), rows)
+    yield "topk", _of(lambda torch, x: x.topk(8, -1).values, (1024, 1024))
+    yield "sort", _of(lambda torch, x: x.sort(-1).values, (1024, 256))
+
+
+def _places_in_rows(torch: Any, x: Any) -> Any:
+    return torch.randint(0, x.shape[1], x.shape)
+
+
+def _with_places(places: Callable[[Any, Any], Any], op: Callable[..., Any], shape: tuple[int, ...]) -> Case:
+    """An op on random numbers and on a mask or positions, made once by a function of the framework and these."""
+
+    def make(torch: Any) -> Tensors:
+        x = torch.randn(*shape)
+        return [x, places(torch, x)]
+
+    return make, op
 
 
 def _chain(torch: Any, x: Any) -> Any:
@@ -121,7 +192,14 @@ def _chain(torch: Any, x: Any) -> Any:
 
 
 PARTS = ("forward", "gradients")
-CASES = [(f"{name}, {part}", case, part) for name, case in _cases() for part in PARTS]
+POSITIONS = ("argmax", "argmin", "nonzero")
+"""Ops whose results are positions, which have no gradients."""
+
+CASES = [
+    (f"{name}, {part}", case, part)
+    for name, case in _cases()
+    for part in (PARTS[:1] if name.startswith(POSITIONS) else PARTS)
+]
 _SGD = "SGD, 25 million parameters"
 
 
@@ -132,10 +210,9 @@ def _prepared(torch: Any, case: Case, part: str) -> _measure.Run:
     arguments = make(torch)
     if part == "forward":
         return lambda: op(torch, *arguments)
-    for each in arguments:
-        each.requires_grad_()
+    inputs = [each.requires_grad_() for each in arguments if each.is_floating_point()]
     grad = torch.ones_like(op(torch, *arguments))
-    return lambda: torch.autograd.grad(op(torch, *arguments), arguments, grad)
+    return lambda: torch.autograd.grad(op(torch, *arguments), inputs, grad)
 
 
 def _sgd(torch: Any) -> _measure.Run:

@@ -71,10 +71,12 @@ def duplicate(array: Array) -> Array:
 
 
 def store(target: Array, source: Array) -> bool:
-    """Overwrite a large array with another one of its shape and dtype that shares no memory with it."""
+    """Overwrite a large array with another one of its dtype, broadcast to it, that shares no memory with it."""
     if type(target) is not np.ndarray or target.size < _MANY or 0 in target.strides:
         return False
-    if target.shape != source.shape or target.dtype is not source.dtype or np.may_share_memory(target, source):
+    if target.shape != source.shape:
+        source = np.broadcast_to(source, target.shape)
+    if target.dtype is not source.dtype or np.may_share_memory(target, source):
         return False
     return copy_into(target, source)
 
@@ -121,6 +123,11 @@ def selected_places(array: Array, places: Array, counts: tuple[int, ...]) -> Arr
 @_of_array
 def flipped(array: Array, dims: tuple[int, ...]) -> Array | None:
     """A copy with the order along `dims` reversed."""
+
+
+@_of_array
+def triangle(array: Array, diagonal: int, lower: bool) -> Array | None:
+    """The matrices of a large array with zeros above a diagonal, or below it where not the `lower` triangle stays."""
 
 
 @_of_array

@@ -86,6 +86,7 @@ KERNELS = {
     "copy_into": "copy.copy_into",
     "contiguous": "copy.contiguous",
     "flipped": "copy.flipped",
+    "triangle": "copy.triangle",
     "concatenated": "join.concatenated",
     "fill_spaced": "ranges.fill_spaced",
     "fill_where": "masks.fill",

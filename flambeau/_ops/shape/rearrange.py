@@ -45,8 +45,14 @@ def _repeat(self: Array, repeats: tuple[int, ...]) -> Array:
     shape = (1,) * (len(repeats) - self.ndim) + self.shape
     result = np.empty([count * size for count, size in zip(repeats, shape, strict=True)], self.dtype, like=self)
     pairs = [size for pair in zip(repeats, shape, strict=True) for size in pair]
-    result.reshape(pairs)[...] = self.reshape([size for each in shape for size in (1, each)])
+    _fill(result.reshape(pairs), self.reshape([size for each in shape for size in (1, each)]))
     return result
+
+
+def _fill(target: Any, source: Any) -> None:
+    """Write the elements of `source`, broadcast, into new memory."""
+    if target.size < LARGE or not arrays.store(target, source):
+        target[...] = source
 
 
 @public(function=False)
@@ -150,7 +156,14 @@ def _interleave_evenly(input: Tensor, repeats: int, dim: int, output_size: int |
 
 
 def _repeated_on_arrays(array: Array, count: int, dim: int) -> Array | None:
-    return array.repeat(count, dim) if type(array) is np.ndarray else None
+    if type(array) is not np.ndarray:
+        return None
+    if array.size * count < LARGE:
+        return array.repeat(count, dim)
+    before, size, after = array.shape[:dim], array.shape[dim], array.shape[dim + 1 :]
+    spread = np.empty((*before, size, count, *after), array.dtype)
+    each = array[(*_ALL[dim + 1], None)]
+    return spread.reshape(*before, size * count, *after) if arrays.store(spread, each) else array.repeat(count, dim)
 
 
 @composite("each_repeated", kernel=_repeated_on_arrays)
@@ -189,11 +202,8 @@ def _rolled(array: Any, moved: dict[int, int]) -> Any:
         if not first:
             parts = [(slice(None), slice(None))]
         corners = [((*to, *part[:1]), (*from_, *part[1:])) for to, from_ in corners for part in parts]
-    is_large = array.size >= LARGE
     for to, from_ in corners:
-        source = array[from_]
-        if not (is_large and arrays.store(result[to], source)):
-            result[to] = source
+        _fill(result[to], array[from_])
     return result
 
 
@@ -225,10 +235,10 @@ def _flipped(array: Any, dims: tuple[int, ...]) -> Any:
         if done is not None:
             return done
     turned = array[_turning(array.ndim, dims)]
-    if is_plain(array):
+    if is_plain(array) and array.size < LARGE:
         return turned.copy()
     result = empty_like(array, None, array.dtype)
-    result[...] = turned
+    _fill(result, turned)
     return result
 
 
@@ -313,12 +323,14 @@ def _kept(self: Any, keep: Any) -> Any:
 
 @primitive("TrilBackward0", axes=MATRICES, self=lambda grad, diagonal: grad.tril(diagonal))
 def _tril(self: Array, diagonal: int) -> Array:
-    return _kept(self, _lower(self, diagonal))
+    done = arrays.triangle(self, diagonal, True) if self.size >= LARGE else None
+    return _kept(self, _lower(self, diagonal)) if done is None else done
 
 
 @primitive("TriuBackward0", axes=MATRICES, self=lambda grad, diagonal: grad.triu(diagonal))
 def _triu(self: Array, diagonal: int) -> Array:
-    return _kept(self, ~_lower(self, diagonal - 1))
+    done = arrays.triangle(self, diagonal, False) if self.size >= LARGE else None
+    return _kept(self, ~_lower(self, diagonal - 1)) if done is None else done
 
 
 def _check_matrix(input: Tensor, name: str) -> None:

@@ -1,4 +1,4 @@
-"""Copies of large arrays into new memory: with other strides, backwards, or as another type of float."""
+"""Copies of large arrays into new memory: with other strides, backwards, in part, or as another type of float."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from ...._codegen.elements.interleave import MOST, interleaved
 from ...._codegen.elements.lines import reversed_lines
 from ...._codegen.elements.pointwise import MOST_DIMENSIONS
+from ...._codegen.elements.triangle import triangle as _triangle
 from ...._codegen.elements.turn import turned_copy
 from ...._codegen.expr import Program
 from ...._codegen.ir import COMPILES
-from ...._codegen.types import SCALARS
-from ...._core.arrays.quick import name_of
+from ...._core.geometry.layout import joint_dimensions
 from ...._core.process.threads import num_threads
 from .pointwise import Pointwise
 
@@ -33,11 +34,12 @@ def copy_into(target: Any, source: Any) -> bool:
     if not COMPILES:
         return False
     given, wanted = source.dtype, target.dtype
-    copier = _copier(given, wanted)
+    bits = BITS.get(given.itemsize) if given == wanted else None
+    copier = _copier(given, wanted) if bits is None else _mover(bits)
     if copier is None or target.ndim > MOST_DIMENSIONS:
         return False
     if given == wanted:
-        if target.flags.c_contiguous and _turned(target, source):
+        if target.flags.c_contiguous and (_turned(target, source) or _interleaved(target, source)):
             return True
         if num_threads() == 1 and _has_rows(source) and _has_rows(target):
             np.copyto(target, source)  # by rows one thread of NumPy's is as quick as one here
@@ -67,12 +69,45 @@ def _turned(target: Any, source: Any) -> bool:
     if source.ndim not in (2, 3) or source.strides[-2] != source.itemsize or source.strides[-1] <= source.itemsize:
         return False
     rows, columns = source.shape[-2:]
-    if min(rows, columns) < 4 or any(step % source.itemsize for step in source.strides):
+    bits = BITS.get(source.itemsize)
+    if bits is None or min(rows, columns) < 4 or any(step % source.itemsize for step in source.strides):
         return False
     batch, batch_step = (source.shape[0], source.strides[0] // source.itemsize) if source.ndim == 3 else (1, 0)
     step = source.strides[-1] // source.itemsize
-    turned_copy(name_of(source.dtype))(target, source, batch, rows, columns, batch_step, step)
+    turned_copy(bits)(target, source, batch, rows, columns, batch_step, step)
     return True
+
+
+_AROUND = 3
+"""Dimensions around lines that are interleaved."""
+
+
+def _interleaved(target: Any, source: Any) -> bool:
+    """Fill `target`, if its last dimension takes one element of each of a few lines of `source` in turn."""
+    bits = BITS.get(source.itemsize)
+    if bits is None or source.ndim < 2 or not 2 <= source.shape[-1] <= MOST:
+        return False
+    length, step = source.shape[-2], source.strides[-2]
+    if step != source.itemsize or length < _ROW or source.strides[-1] == step * length:
+        return False
+    sizes, (distances,) = joint_dimensions(source.shape[:-2], [source.strides[:-2]])
+    missing = _AROUND - len(sizes)
+    if missing < 0:
+        return False
+    around = (*[1] * missing, *sizes)
+    interleaved(bits, source.shape[-1])(target, source, *around, length, *[0] * missing, *distances, source.strides[-1])
+    return True
+
+
+def triangle(array: Any, diagonal: int, lower: bool) -> Any:
+    """The matrices of an array, without what is above the diagonal, or with `lower` false below it; None: too few."""
+    if array.size < MANY or not COMPILES or array.dtype.hasobject:
+        return None
+    rows, columns = array.shape[-2:]
+    diagonal = min(max(diagonal, -rows - 1), columns + 1)
+    source = contiguous(array)
+    lines = array.size // columns
+    return _triangle(lower)(np.empty(array.shape, array.dtype), source, lines, rows, columns, array.itemsize, diagonal)
 
 
 def flipped(array: Any, dims: tuple[int, ...]) -> Any:
@@ -86,9 +121,14 @@ def flipped(array: Any, dims: tuple[int, ...]) -> Any:
 
 def _exact(given: str, wanted: str) -> bool:
     """Whether the conversion rounds at most once, as NumPy's does."""
-    if given == wanted:
-        return given in SCALARS
     return {given, wanted} <= _NARROW or {given, wanted} <= _WIDE or (given in _INTEGERS and wanted == "float32")
+
+
+@functools.cache
+def _mover(bits: str) -> Pointwise:
+    """The kernels that copy elements of a size as they are."""
+    dtype = np.dtype(bits)
+    return Pointwise(Program((("input", bits, 0),), (0,)), [dtype], [dtype])
 
 
 @functools.cache

@@ -49,7 +49,7 @@ def concatenated(arrays: Sequence[Array], dim: int, stacked: bool) -> Array | No
         return None
     out = np.empty(plan.shape, dtype)
     if plan.distances is None:
-        return _joined_by_copies(out, arrays, dim % out.ndim)
+        return _joined_by_copies(out, arrays, dim % out.ndim, stacked)
     if plan.lines > 1:
         return join_lines()(out, plan.lines, plan.step, *plan.planes, plan.lengths, plan.distances, *arrays)
     return join_whole()(out, plan.step, plan.lengths, *arrays)
@@ -73,7 +73,9 @@ def _plan(known: tuple[tuple[Shape, Shape], ...], dim: int, stacked: bool, items
     joined = (*before, total, *after)
     if not all(is_row_major(shape[dim:], strides[dim:], itemsize) for shape, strides in known):
         is_many = not stacked and lines * total * unit >= MANY * itemsize
-        return _Plan(joined, lines, total * unit, (), np.array(lengths, np.int64), None) if is_many else None
+        return _by_copies(joined, lines, total * unit, lengths) if is_many else None
+    if min(lengths) < LONG and lines > 1 and lines * total * unit >= MANY * itemsize:
+        return _by_copies(joined, lines, total * unit, lengths)
     if min(lengths) < LONG or (lines < 2 and total * unit < 2 * BYTES):
         return None  # NumPy copies as quickly on one thread
     sizes, distances = joint_dimensions(before, [strides[:dim] for _, strides in known])
@@ -90,11 +92,15 @@ def _plan(known: tuple[tuple[Shape, Shape], ...], dim: int, stacked: bool, items
     )
 
 
-def _joined_by_copies(out: Array, arrays: Sequence[Array], dim: int) -> Array:
-    start = 0
+def _by_copies(joined: Shape, lines: int, step: int, lengths: list[int]) -> _Plan:
+    return _Plan(joined, lines, step, (), np.array(lengths, np.int64), None)
+
+
+def _joined_by_copies(out: Array, arrays: Sequence[Array], dim: int, stacked: bool) -> Array:
+    start, around = 0, (slice(None),) * dim
     for each in arrays:
-        stop = start + each.shape[dim]
-        part = out[(*(slice(None),) * dim, slice(start, stop))]
+        stop = start + (1 if stacked else each.shape[dim])
+        part = out[(*around, start if stacked else slice(start, stop))]
         if not copy_into(part, each):
             np.copyto(part, each)
         start = stop

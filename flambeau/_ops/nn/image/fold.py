@@ -5,8 +5,8 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+from ...._backends import arrays
 from ...._core.dtype import INTEGER, LEGACY_NAMES
-from ...._core.geometry.layout import contiguous_array
 from ...._core.geometry.moving_windows import Geometry, Shape, correlated_sizes
 from ...._core.size import fits_int64
 from ...._core.tensor import Tensor
@@ -34,7 +34,7 @@ def _im2col(self: Array, kernel_size: Shape, dilation: Shape, padding: Shape, st
     geometry = Geometry(stride, padding, dilation, 1)
     windows = windows_of(images, kernel_size, geometry)  # (batch, channels, *output, *kernel)
     count, channels, *output = windows.shape[:4]
-    columns = contiguous_array(windows.transpose(0, 1, 4, 5, 2, 3))
+    columns = arrays.contiguous(windows.transpose(0, 1, 4, 5, 2, 3))
     columns = columns.reshape(count, channels * kernel_size[0] * kernel_size[1], output[0] * output[1])
     return columns if self.ndim == 4 else columns[0]
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...._backends import arrays
 from ...._core.backend import backend_of_array
 from ...._core.geometry.layout import empty_array, strides_like
 from ...._core.geometry.moving_windows import new_array, suggests_channels_last
@@ -19,7 +20,9 @@ def _arranged(shuffled: Any, shape: tuple[int, ...], source: Any) -> Any:
     """`shuffled` in its final shape, with the channels innermost where `source`, an image, has them there."""
     last = source.ndim == 4 and suggests_channels_last(source)
     result = new_array(shape, source.dtype, last, source)
-    result[...] = shuffled.reshape(shape)
+    split = result.reshape(shuffled.shape) if type(result) is np.ndarray else None
+    if split is None or not np.may_share_memory(split, result) or not arrays.store(split, shuffled):
+        result[...] = shuffled.reshape(shape)
     return result
 
 

@@ -66,10 +66,9 @@ def _extreme_along(ufunc: Any, array: Any, dim: int, keepdim: bool) -> tuple[Any
     """Extremes along `dim` and where the first of each is; the first NaN wins, as in PyTorch."""
     if array.ndim == 0:
         return array.copy(), np.zeros((), np.int64, like=array)
-    if array.size < LARGE:
-        done = arrays.extremes(array, dim, keepdim, ufunc is np.maximum)
-        if done is not None:
-            return done
+    done = arrays.extremes(array, dim, keepdim, ufunc is np.maximum)
+    if done is not None:
+        return done
     indices = array.argmax(dim) if ufunc is np.maximum else array.argmin(dim)
     values = ufunc.reduce(array, dim)
     if array.ndim > 2 and not array.flags.c_contiguous:
@@ -253,14 +252,24 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False, out
 def _argmax(self: Array, dim: int | None, keepdim: bool) -> Array:
     if self.ndim == 0:
         return np.zeros((), np.int64, like=self)
-    return _laid_out(self.argmax(dim), self, dim, keepdim)
+    done = _place_along(self, dim, keepdim, True)
+    return _laid_out(self.argmax(dim), self, dim, keepdim) if done is None else done
 
 
 @primitive(None, axes=Along("dim"))
 def _argmin(self: Array, dim: int | None, keepdim: bool) -> Array:
     if self.ndim == 0:
         return np.zeros((), np.int64, like=self)
-    return _laid_out(self.argmin(dim), self, dim, keepdim)
+    done = _place_along(self, dim, keepdim, False)
+    return _laid_out(self.argmin(dim), self, dim, keepdim) if done is None else done
+
+
+def _place_along(array: Any, dim: int | None, keepdim: bool, largest: bool) -> Any:
+    """Where the first extremes of a large array are along `dim`; None where NumPy is to look for them."""
+    if dim is None or array.size < LARGE:
+        return None
+    done = arrays.extremes(array, dim, keepdim, largest)
+    return None if done is None else done[1]
 
 
 def _laid_out(found: Any, array: Any, dim: int | None, keepdim: bool) -> Any:

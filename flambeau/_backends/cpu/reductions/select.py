@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...._codegen.rows.extremes import LONGEST, extreme_of_columns, extreme_of_rows
 from ...._codegen.rows.select import leading_rows, most_frequent, select_lines
 from ...._codegen.types import scalar_of
 from ...._core.arrays.quick import dim_moved
@@ -74,15 +75,28 @@ def _leading_plan(
 
 def extremes(array: Array, dim: int, keepdim: bool, largest: bool) -> tuple[Array, Array] | None:
     """The largest or the smallest elements along `dim`, and where the first of each is; NaN is both."""
-    given = array.shape
-    plan = _leading_plan(array.dtype, given, dim, 1, largest, True)
+    plan = _extremes_plan(array.dtype, array.shape, dim, keepdim, largest)
     if plan is None:
         return None
-    lines = contiguous(array if dim == array.ndim - 1 else dim_moved(array, dim, -1))
-    shape = given[:dim] + (1,) * keepdim + given[dim + 1 :]
+    kernel, shape, sizes = plan
     values, positions = np.empty(shape, array.dtype), np.empty(shape, _INT64)
-    plan[0](values, positions, lines, *plan[2])
+    kernel(values, positions, contiguous(array), *sizes)
     return values, positions
+
+
+@lru_cache(1024)
+def _extremes_plan(
+    dtype: np.dtype[Any], shape: Sizes, dim: int, keepdim: bool, largest: bool
+) -> tuple[Any, Sizes, Sizes] | None:
+    """The kernel that fits, the shape of its results, and the sizes that it is told."""
+    scalar = scalar_of(dtype)
+    if scalar is None or scalar.name == "bool" or 0 in shape or shape[dim] > LONGEST:
+        return None
+    outer, length, inner = math.prod(shape[:dim]), shape[dim], math.prod(shape[dim + 1 :])
+    kept = shape[:dim] + (1,) * keepdim + shape[dim + 1 :]
+    if inner == 1:
+        return extreme_of_rows(largest, scalar.name), kept, (outer, length)
+    return extreme_of_columns(largest, scalar.name), kept, (outer, length, inner)
 
 
 _COMPARED = 256

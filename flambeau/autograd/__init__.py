@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from .._core.process.caller import warn_user_once
 from .._core.slots import SLOTS
 from .._core.tensor import Tensor, new_counter
 from .._core.text.memory_errors import out_of_memory
+from .._dispatch.public.overrides import has_override, run_override
 from . import graph
 from .engine import run_backward
 from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
@@ -38,7 +39,7 @@ def backward(
         retain_graph (bool, optional): whether the graph stays for another backward pass; None means as `create_graph`.
         create_graph (bool): whether the gradients can be differentiated again. Default: `False`.
         grad_variables: the old name of `grad_tensors`.
-        inputs: the leaves whose `.grad` changes; None means all.
+        inputs: the tensors whose `.grad` changes, alone, in a sequence, or as the values of a dict; None means all.
 
     Raises:
         RuntimeError: a tensor has more than one element and no weight, or does not require gradients.
@@ -59,9 +60,16 @@ def backward(
                 "use `grad_tensors`."
             )
         grad_tensors = grad_variables
+    inputs = _listed(inputs, "backward")
     if inputs is not None and len(_as_tuple(inputs)) == 0:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     outputs = _as_tuple(tensors)
+    if has_override(outputs):
+        options = {
+            "grad_tensors": grad_tensors, "retain_graph": retain_graph, "create_graph": create_graph, "inputs": inputs,
+        }  # fmt: skip
+        run_override(backward, outputs, (tensors,), options)
+        return
     roots = root_gradients(outputs, _optional_tuple(grad_tensors, len(outputs)))
     wanted = None
     if inputs is not None:
@@ -101,12 +109,12 @@ def grad(
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
-) -> tuple[Any, ...]:
+) -> Any:
     """The gradients of the sum of `outputs` with respect to `inputs`; nobody's `.grad` changes.
 
     Args:
         outputs: the tensors to differentiate.
-        inputs: the tensors by which to differentiate; a tensor, or a sequence of them.
+        inputs: the tensors by which to differentiate; a tensor, a sequence of them, or a dict with them as values.
         grad_outputs: the weight of each output's elements, of its shape; None is right for outputs of one element.
         retain_graph (bool, optional): whether the graph stays for another backward pass; None means as `create_graph`.
         create_graph (bool): whether the gradients can be differentiated again. Default: `False`.
@@ -118,7 +126,7 @@ def grad(
         materialize_grads (bool): whether such inputs give zeros in place of None. Default: `False`.
 
     Returns:
-        tuple of Tensors: a gradient for each input, of its shape.
+        tuple of Tensors: a gradient for each input, of its shape; for a dict, a dict with its keys.
 
     Raises:
         RuntimeError: an input is not part of the graph, and `allow_unused` is not set.
@@ -144,7 +152,20 @@ def grad(
             stacklevel=2,
         )
     results_of = _as_tuple(outputs)
+    if isinstance(inputs, Mapping):
+        listed = grad(
+            outputs, _listed(inputs, "grad"), grad_outputs, retain_graph, create_graph, True, allow_unused,
+            is_grads_batched, materialize_grads,
+        )  # fmt: skip
+        return dict(zip(inputs, listed, strict=True))
     wanted_of = _as_tuple(inputs)
+    relevant = (*results_of, *wanted_of)
+    if has_override(relevant):
+        options = {
+            "grad_outputs": grad_outputs, "retain_graph": retain_graph, "create_graph": create_graph,
+            "allow_unused": allow_unused, "is_grads_batched": is_grads_batched, "materialize_grads": materialize_grads,
+        }  # fmt: skip
+        return run_override(grad, relevant, (results_of, wanted_of), options)
     if not wanted_of:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     given = _optional_tuple(grad_outputs, len(results_of))
@@ -158,6 +179,18 @@ def grad(
         _finish(each, gradient, allow_unused, materialize_grads, create_graph)
         for each, gradient in zip(wanted_of, found, strict=True)
     )
+
+
+def _listed(inputs: Any, caller: str) -> Any:
+    """`inputs`, or the values of a dict of them."""
+    if not isinstance(inputs, Mapping):
+        return inputs
+    if type(inputs) is not dict:
+        raise TypeError(
+            f"`inputs` argument to `{caller}()` must be a dict, not {type(inputs).__name__}. Other Mapping types are "
+            "not supported."
+        )
+    return tuple(inputs.values())
 
 
 def _finish(wanted: Any, gradient: Tensor | None, allow_unused: bool, materialize: bool, create_graph: bool) -> Any:

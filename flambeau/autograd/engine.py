@@ -252,7 +252,7 @@ class _Pass:
         """
         hooks, needed, captured = node._hooks, self.needed, self.captured
         wanted = None if captured is None else captured.get(node)
-        ends = wanted is not None and not self._leads_on(node)
+        ends = wanted is not None and not self.accumulate_grad and not self._leads_on(node)
         given = grads if ends or wanted is None else list(grads)
         if hooks is not None:
             grads = run_tensor_hooks(node, grads)

@@ -520,7 +520,12 @@ def _check_changed(node: FunctionNode, output: Tensor, is_input: bool) -> None:
 def _saved(node: FunctionNode, tensor: Tensor) -> SavedTensor:
     """A tensor kept for `backward`; outputs are kept with the history that they have now."""
     view = tensor._view
-    is_lost = view is not None and view.creation != DEFAULT and view.version != tensor._version
+    is_lost = (
+        view is not None
+        and view.creation != DEFAULT
+        and view.version != tensor._version
+        and (tensor._grad_fn is not None or view.base.requires_grad)
+    )
     if not is_lost:
         return save(tensor, node if tensor._grad_fn is node else None)
     saved = save(tensor.detach())  # it cannot follow its base, and says so when `backward` asks for it

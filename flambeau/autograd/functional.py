@@ -11,6 +11,8 @@ from typing import Any
 
 from .._core.tensor import Tensor
 from .._core.text.inherited_docs import documented_like
+from .._dispatch.public.overrides import has_override, run_override
+from .._dispatch.public.registry import public_function
 from .._ops.create.constants import eye
 from .._ops.create.like import ones_like, zeros_like
 from .._ops.shape.join import stack
@@ -428,7 +430,14 @@ def _rows_one_by_one(index: int, output: Tensor, inputs: Tensors, create_graph: 
         missing = f"Output {index} of the user-provided function is independent of input {{}}. This is not allowed in"
         rows.append(_fill(found, inputs, create_graph, strict, missing + " strict mode.", _CONSTANT_JACOBIAN))
     for position, item in enumerate(inputs):
-        yield stack([row[position] for row in rows]) if rows else item.new_zeros((0, *item.shape))
+        yield _stacked([row[position] for row in rows]) if rows else item.new_zeros((0, *item.shape))
+
+
+def _stacked(rows: list[Tensor]) -> Tensor:
+    """Rows as a matrix, by the function that users' classes see."""
+    if has_override(rows):
+        return run_override(public_function("", "stack"), rows, (rows,), {})
+    return stack(rows)
 
 
 def _rows_at_once(index: int, output: Tensor, inputs: Tensors, create_graph: bool, strict: bool) -> Iterator[Tensor]:

@@ -289,11 +289,55 @@ def register_multi_grad_hook(
     return _MultiHandle([each.register_hook(hook_for(i)) for i, each in enumerate(tensors)])
 
 
+class _Handle:
+    """What the graph holds in place of a tensor that it saved: the tensor, its version then, and a copy."""
+
+    __slots__ = ("__weakref__", "copy", "tensor", "version")
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor
+        self.version = tensor._version
+        self.copy = tensor.clone()
+
+    def is_changed(self) -> bool:
+        return self.tensor._version != self.version
+
+
 class _MutationContext:
-    """What `allow_mutation_on_saved_tensors` keeps: nothing that outlives the block."""
+    """What `allow_mutation_on_saved_tensors` keeps: what was saved in it, for as long as the graph holds it.
+
+    A tensor that is saved several times in one state is copied once.
+    """
+
+    def __init__(self) -> None:
+        self.tid_to_weakhandle: weakref.WeakValueDictionary[Any, _Handle] = weakref.WeakValueDictionary()
+        """By a tensor's address, layout and version what stands for it."""
+        self.sid_to_tid: dict[tuple[int, int], set[Any]] = {}
+        """By the address of a memory and its version the tensors on it."""
+
+    @property
+    def cloned(self) -> dict[_Handle, Tensor]:
+        """The copies of tensors that have changed since they were saved."""
+        return {each: each.copy for each in self.tid_to_weakhandle.values() if each.is_changed()}
+
+    @property
+    def original(self) -> dict[_Handle, Tensor]:
+        """The tensors that are still what they were when they were saved."""
+        return {each: each.tensor for each in self.tid_to_weakhandle.values() if not each.is_changed()}
 
     def clear(self) -> None:
-        """Forget the copies; they are held by the graph alone."""
+        """Forget everything; the copies are held by the graph alone."""
+        self.tid_to_weakhandle.clear()
+        self.sid_to_tid.clear()
+
+    def pack(self, tensor: Tensor) -> _Handle:
+        version = tensor._version
+        number = tensor.data_ptr(), version, tensor.dtype, tensor.shape, tensor.stride(), tensor.requires_grad
+        self.sid_to_tid.setdefault((tensor.untyped_storage().data_ptr(), version), set()).add(number)
+        handle = self.tid_to_weakhandle.get(number)
+        if handle is None:
+            handle = self.tid_to_weakhandle[number] = _Handle(tensor)
+        return handle
 
 
 class allow_mutation_on_saved_tensors:
@@ -320,15 +364,16 @@ class allow_mutation_on_saved_tensors:
             raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
         context = _MutationContext()
 
-        def unpack(tensor: Tensor) -> Tensor:
+        def unpack(handle: _Handle) -> Tensor:
             if cls._running is not context:
                 raise AssertionError(
                     "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in which the graph "
                     "was originally recorded."
                 )
-            return tensor
+            return handle.copy if handle.is_changed() else handle.tensor
 
-        self._hooks = saved_tensors_hooks(lambda tensor: tensor.clone(), unpack)
+        self._context = context
+        self._hooks = saved_tensors_hooks(context.pack, unpack)
         self._hooks.__enter__()
         cls._running = context
         return context
@@ -336,6 +381,7 @@ class allow_mutation_on_saved_tensors:
     def __exit__(self, *exception: object) -> None:
         allow_mutation_on_saved_tensors._running = None
         self._hooks.__exit__(*exception)
+        self._context.clear()
 
 
 class _Streams:

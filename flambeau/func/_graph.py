@@ -111,14 +111,16 @@ class Tracking:
 
 def _grad(outputs: Sequence[Tensor], inputs: Sequence[Tensor], seeds: Sequence[Tensor]) -> list[Tensor]:
     """`autograd.grad` with zeros for what does not matter."""
+    from .._dispatch.public.overrides import DisableTorchFunctionSubclass
     from ..autograd import grad
 
     pairs = [(output, seed) for output, seed in zip(outputs, seeds, strict=True) if output._edge() is not None]
     found: Sequence[Any] = [None] * len(inputs)
     if pairs:
-        found = grad(
-            [each for each, _ in pairs], inputs, [each for _, each in pairs], create_graph=True, allow_unused=True
-        )
+        with DisableTorchFunctionSubclass():  # the arguments of a transform are plain tensors inside
+            found = grad(
+                [each for each, _ in pairs], inputs, [each for _, each in pairs], create_graph=True, allow_unused=True
+            )
     return [zeros_like(each) if got is None else got for each, got in zip(inputs, found, strict=True)]
 
 

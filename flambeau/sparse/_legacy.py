@@ -12,9 +12,10 @@ from .._ops.sparse.tensors import sparse_coo_tensor
 def _class(name: str, element: dtype) -> type:
     def make(cls: type, *args: Any) -> Any:
         """The tensor of indices and values, with a size or without; of a size alone; or an empty one."""
-        given = args if len(args) > 1 else args or ((0,),)
-        if len(args) > 1:
-            shape = ", shape" if len(args) > 2 else ""
+        is_size = all(isinstance(each, int) for each in args)
+        given = (args,) if args and is_size else args or ((0,),)
+        if len(given) > 1:
+            shape = ", shape" if len(given) > 2 else ""
             warn_user_once(
                 f"torch.sparse.SparseTensor(indices, values{shape}, *, device=) is deprecated. Please use "
                 f"torch.sparse_coo_tensor(indices, values{shape}, dtype=, device=)."

@@ -642,3 +642,24 @@ def test_gradients_are_cast_alike_early_and_late(dtype: str, layout: str) -> Non
     assert {each.stride() for each in found} == {found[0].stride()}
     assert {each._version for each in found} == {0}
     assert all(torch.equal(each, found[0]) for each in found)
+
+
+@differential
+def test_intermediate_inputs_use_up_their_nodes(T: Any) -> Any:
+    def run(begin: Any, **options: Any) -> Any:
+        x = _leaf(T, 1.0, 2.0)
+        middle = begin(x)
+        T.autograd.backward([middle.pow(2).sum()], inputs=[middle], **options)
+        return outcome(lambda: T.autograd.backward([middle.pow(2).sum()])), x.grad
+
+    def mapped(x: Any) -> Any:
+        middle = x.sin()
+        T.autograd.grad([middle.pow(2).sum()], inputs=[middle])
+        return outcome(lambda: T.autograd.backward([middle.pow(2).sum()])), x.grad
+
+    return (
+        run(lambda x: x.sin()),
+        run(lambda x: x * T.ones(2)),
+        run(lambda x: x.sin(), retain_graph=True),
+        mapped(_leaf(T, 1.0)),
+    )

@@ -937,3 +937,29 @@ def test_saved_views_that_cannot_follow_their_base(T: Any, made: str, dirty: boo
         return result
     ended = outcome(lambda: result[1].sum().backward())
     return result[1].requires_grad, result[1]._is_view(), ended, outcome(lambda: y.grad_fn), leaf.grad
+
+
+@pytest.mark.parametrize("kind", ["leaf", "view", "unbind", "split"])
+@differential
+def test_a_changed_view_without_history_is_saved_itself(T: Any, kind: str) -> Any:
+    seen = []
+
+    def forward(x: Any, y: Any) -> Any:
+        return x.mul_(2), x.sum() + y.sum()
+
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.mark_dirty(inputs[0])
+        ctx.mark_non_differentiable(inputs[0])
+        ctx.save_for_backward(inputs[0])
+
+    def backward(ctx: Any, *grads: Any) -> Any:
+        seen.extend((each is x, each.requires_grad) for each in ctx.saved_tensors)
+        return None, None
+
+    function = _function(T, "Own", forward=forward, setup_context=setup_context, backward=backward)
+    base = T.tensor([[1.0, 2.0], [3.0, 4.0]])
+    x = {"leaf": base, "view": base[0], "unbind": base.unbind(0)[0], "split": base.split(1)[0]}[kind]
+    _, result = function.apply(x, _leaf(T, 1.0) * 1)
+    x.requires_grad_()
+    result.backward()
+    return seen

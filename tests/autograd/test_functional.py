@@ -334,3 +334,25 @@ def test_strategies(T: Any) -> Any:
         hessian(create_graph=True, **outer),
         hessian(strict=True, **outer),
     ]
+
+
+@pytest.mark.parametrize("vectorize", [False, True])
+@differential
+def test_classes_of_users_are_kept(T: Any, vectorize: bool) -> Any:
+    class Own(T.Tensor):
+        pass
+
+    x, functional = T.ones(2).as_subclass(Own), T.autograd.functional
+    results = [
+        functional.jacobian(lambda x: x * 2, x, vectorize=vectorize),
+        functional.hessian(lambda x: (x * x).sum(), x, vectorize=vectorize),
+        functional.jacobian(lambda a: a * x, T.ones(2), vectorize=vectorize),
+        *functional.vjp(lambda x: x * 2, x, T.ones(2)),
+        *functional.jvp(lambda x: x * 2, x, T.ones(2)),
+        *functional.hvp(lambda x: (x * x).sum(), x, T.ones(2)),
+        T.func.grad(lambda x: (x * 2).sum())(x),
+        T.func.jacrev(lambda x: x * 2)(x),
+        T.func.jacfwd(lambda x: x * 2)(x),
+        T.func.vmap(T.func.grad(lambda x: (x * 2).sum()))(x),
+    ]
+    return [(type(each) is Own, each.tolist()) for each in results]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from typing import Any
 
 import pytest
@@ -357,3 +358,38 @@ def test_only_what_is_asked_for_is_computed() -> None:
         names = heard(lambda result=result, inputs=inputs: flambeau.autograd.grad(result, inputs))
         products.append(sum("mm" in name for name in names))
     assert products == [1, 2]
+
+
+@differential
+def test_inputs_by_name(T: Any) -> Any:
+    x, y = T.ones(2, requires_grad=True), T.ones(3, requires_grad=True)
+    found = T.autograd.grad((x * 2).sum() + (y * 3).sum(), {"x": x, "y": y})
+    T.autograd.backward((x * 2).sum() + (y * 3).sum(), inputs={"y": y})
+    other = types.MappingProxyType({"x": x})
+    return (
+        found,
+        list(found),
+        x.grad,
+        y.grad,
+        T.autograd.grad((x * 2).sum(), {"x": x, "y": y}, allow_unused=True),
+        outcome(lambda: T.autograd.grad((x * 2).sum(), other), "Other Mapping types are not supported"),
+        outcome(lambda: T.autograd.backward((x * 2).sum(), inputs=other), "Other Mapping types are not supported"),
+        outcome(lambda: T.autograd.grad((x * 2).sum(), {}), "cannot be empty"),
+    )
+
+
+@differential
+def test_grad_and_backward_ask_classes_of_users(T: Any) -> Any:
+    seen: list[str] = []
+
+    class Own(T.Tensor):
+        @classmethod
+        def __torch_function__(cls, func: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if func in (T.autograd.grad, T.autograd.backward):
+                seen.append(func.__name__)
+            return super().__torch_function__(func, kinds, args, kwargs or {})
+
+    x = T.ones(2).as_subclass(Own).requires_grad_()
+    (found,) = T.autograd.grad((x * 2).sum(), x)
+    T.autograd.backward((x * 2).sum())
+    return seen, type(found) is Own, type(x.grad) is T.Tensor, found.tolist()

@@ -504,3 +504,20 @@ def test_hooks_of_a_view_made_without_recording(T: Any, changes: bool) -> Any:
         result = Saving.apply(view, other * 1)
     result.sum().backward()
     return seen, other.grad
+
+
+@differential
+def test_what_was_saved_where_mutation_is_allowed(T: Any) -> Any:
+    def counts(context: Any) -> Any:
+        return len(context.cloned), len(context.original), len(context.tid_to_weakhandle), len(context.sid_to_tid)
+
+    with T.autograd.graph.allow_mutation_on_saved_tensors() as context:
+        leaf = T.ones(2, requires_grad=True)
+        x = leaf.clone()
+        total = (x**2).sum() + (x * x).sum()
+        before = counts(context)
+        x.sin_()
+        after = counts(context)
+        copies = list(context.cloned.values())
+        total.backward()
+    return before, after, copies, leaf.grad, counts(context)

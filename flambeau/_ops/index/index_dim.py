@@ -38,6 +38,17 @@ def _in_range(index: Any, size: int, dim: int, error: type[Exception], prefix: s
     return positions
 
 
+def _has_slices(target: Any, dim: int, positions: Any) -> bool:
+    """Whether there is something at the positions. Wrong ones are refused where slices have elements, and there are
+    none of them: what has no elements anyhow takes any position, as in PyTorch.
+    """
+    if target.size and positions.size:
+        return True
+    if positions.size and 0 not in (*target.shape[:dim], *target.shape[dim + 1 :]):
+        raise RuntimeError(f"there is nothing along dimension {dim}, which has size 0: no position is within bounds")
+    return False
+
+
 # ----- index_add ----------------------------------------------------------------------------------------------------
 
 
@@ -49,6 +60,8 @@ def _index_add_source(grad: Tensor, dim: int, index: Tensor, source_sym_sizes: t
 @writing("IndexAddBackward0", self=lambda grad: grad, source=_index_add_source)
 def _index_add(self: Array, dim: int, index: Array, source: Array, alpha: Any) -> None:
     target, values, positions = _one_dim(self), _one_dim(source), index.reshape(-1)
+    if not target.size and target.ndim > 1:  # one dimension is checked all the same, as in PyTorch
+        return
     if alpha != 1:
         values = values * as_array(alpha).astype(values.dtype)
     if target.dtype.kind != "b" and is_of_host(type(target)) and add_slices(target, dim, positions, values):
@@ -137,8 +150,8 @@ publish_change(_index_add, "index_add", _index_add_arguments)
 )
 def _index_copy(self: Array, dim: int, index: Array, source: Array) -> None:
     target = _one_dim(self)
-    positions = _in_range(index, target.shape[dim], dim, IndexError, "index_copy_(): ")
-    if positions.size:
+    if _has_slices(target, dim, index):
+        positions = _in_range(index, target.shape[dim], dim, IndexError, "index_copy_(): ")
         values = _one_dim(source)
         target[_rows(dim, positions)] = values if values.ndim == target.ndim else values.reshape(1)
 
@@ -191,9 +204,8 @@ publish_change(_index_copy, "index_copy", _index_copy_arguments)
 def _fill_slices(target: Any, dim: int, index: Any, value: Any) -> None:
     target = _one_dim(target)
     size = target.shape[dim]
-    positions = _in_range(index, size, dim, IndexError, lowest=-size)
-    if positions.size:
-        target[_rows(dim, positions)] = value
+    if _has_slices(target, dim, index):
+        target[_rows(dim, _in_range(index, size, dim, IndexError, lowest=-size))] = value
 
 
 @writing("IndexFillBackward0", keeps_strides=True, self=lambda grad, dim, index: grad.index_fill(dim, index, 0))

@@ -105,8 +105,6 @@ def test_old_classes_of_sparse_tensors(torch: Any) -> Any:
         torch.sparse.FloatTensor(indices, values, torch.Size([3])).to_dense(),
         torch.sparse.FloatTensor(indices, values).to_dense(),
         torch.sparse.LongTensor(indices, values.long()).dtype,
-
-
         torch.sparse.FloatTensor().shape,
     )
 

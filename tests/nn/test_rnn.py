@@ -341,3 +341,20 @@ def test_shapes_that_pytorch_does_not_check() -> None:
         flambeau.lstm(z(5, 2, 7), state, params, True, 1, 0.0, False, False, False)
     with pytest.raises(RuntimeError, match="must add up to the 5 rows"):
         flambeau.lstm(z(5, 3), flambeau.tensor([2, 1]), state, params, True, 1, 0.0, False, False)
+
+
+@pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
+@pytest.mark.parametrize("layers", [1, 2])
+@differential
+def test_outputs_with_the_batch_first_are_hooked_and_changed(T: Any, kind: str, layers: int) -> Any:
+    """Whether an output is a view decides what becomes of a hook when it is changed in place."""
+    T.manual_seed(0)
+    network = getattr(T.nn, kind)(3, 4, num_layers=layers, batch_first=True)
+    output, last = network(T.arange(24.0).reshape(2, 4, 3).sin())
+    seen = [(each._is_view(), each.stride()) for each in (output, *(last if isinstance(last, tuple) else (last,)))]
+    if kind == "LSTM":  # a view of what is kept for the backward pass
+        return seen
+    output.register_hook(lambda grad: grad * 0.5)
+    T.nn.functional.hardtanh_(output, -0.1, 0.3)
+    output.logsumexp(-1).mean().backward()
+    return seen, network.weight_ih_l0.grad, network.bias_hh_l0.grad

@@ -436,7 +436,8 @@ def _rows_one_by_one(index: int, output: Tensor, inputs: Tensors, create_graph: 
 def _stacked(rows: list[Tensor]) -> Tensor:
     """Rows as a matrix, by the function that users' classes see."""
     if has_override(rows):
-        return run_override(public_function("", "stack"), rows, (rows,), {})
+        stacked: Tensor = run_override(public_function("", "stack"), rows, (rows,), {})
+        return stacked
     return stack(rows)
 
 

@@ -64,15 +64,15 @@ def _quantile(
     ndim = input._array.ndim
     place = None if dim is None else wrap_dim(dim, ndim)
     if place is None or ndim == 0:
-        lines = input.reshape(-1)
+        lines = input.reshape((*[1] * (ndim if keepdim else 0), -1))
     elif keepdim:
         lines = input.unsqueeze(-1).transpose(place, -1)
     else:
         lines = input.movedim(place, -1)
-    found = _at_levels(lines, levels.reshape(-1), interpolation, ignore_nan).movedim(-1, 0)
-    if keepdim and (place is None or ndim == 0):
-        found = found.reshape((-1, *[1] * ndim))
-    return found if levels.ndim else found.squeeze(0)
+    found = _at_levels(lines, levels.reshape(-1), interpolation, ignore_nan)
+    if levels.ndim:
+        found.unsqueeze_(0).transpose_(0, -1)
+    return found.squeeze_(-1)  # in place: the result is no view, as in PyTorch
 
 
 def _at_levels_on_arrays(lines: Any, levels: Any, interpolation: str, ignore_nan: bool) -> Any:

@@ -69,12 +69,7 @@ def _is_listed(op: Op) -> bool:
         and not op.reads
         and not op.name.startswith("check_")
         and op.spelled_out is None  # runs where nobody looks on: readers see the ops that it stands for
-        and op.name not in _SEEN_AS_STEPS
     )
-
-
-_SEEN_AS_STEPS = frozenset(("dropped_attention", "dropped_attention_backward"))
-"""Ops that a function chooses on a GPU in ordinary modes alone: `vmap`, DTensor and ONNX see steps in their place."""
 
 
 def _line(op: Op) -> Line:

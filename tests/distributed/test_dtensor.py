@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import flambeau as torch
+from flambeau._ops.nn.attention import _dropped_attention
 from flambeau.distributed.device_mesh import init_device_mesh
 from flambeau.distributed.tensor import (
     DTensor,
@@ -58,6 +59,10 @@ OPS: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
     "layer norm": (lambda x, w, b: F.layer_norm(x, (4,), w, b), ((2, 6, 4), (4,), (4,))),
     "rms norm": (lambda x, w: F.rms_norm(x, (4,), w), ((6, 4), (4,))),
     "attention": (F.scaled_dot_product_attention, ((2, 4, 3, 2), (2, 4, 3, 2), (2, 4, 3, 2))),
+    "attention with kept weights": (
+        lambda q, k, v: _dropped_attention(q, k, v, (q @ k.mT).detach() > 0, 0.5, True, None, None)[0],
+        ((2, 4, 3, 2), (2, 4, 3, 2), (2, 4, 3, 2)),
+    ),
     "convolution": (lambda x, w, b: F.max_pool2d(F.conv2d(x, w, b), 2), ((4, 2, 5, 5), (3, 2, 2, 2), (3,))),
     "mse": (lambda x, y: F.mse_loss(x, y) + F.mse_loss(x, y, reduction="sum"), ((6, 4), (6, 4))),
     "matrices of a batch": (lambda x: torch.linalg.qr(x).R.tril() + torch.linalg.svdvals(x).sum(), ((4, 3, 3),)),

@@ -8,6 +8,7 @@ import numpy
 import pytest
 
 import flambeau
+from flambeau._ops.nn.attention import _dropped_attention
 from tests.support.differential import differential, outcome
 
 
@@ -185,6 +186,17 @@ def test_elements_cannot_be_read_by_accident() -> None:
 
     with pytest.raises(RuntimeError, match="data-dependent"):
         flambeau.vmap(reads)(flambeau.ones(3, 2))
+
+
+def test_attention_with_kept_weights_runs_without_a_loop() -> None:
+    queries, keys, values = (flambeau.rand(3, 2, 2, 5, 4) for _ in range(3))
+    kept = flambeau.rand(3, 2, 2, 5, 5) > 0.25
+
+    def attended(query: Any, key: Any, value: Any, kept: Any) -> Any:
+        return _dropped_attention(query, key, value, kept, 0.25, True, None, None)[0]
+
+    found = flambeau.vmap(attended)(queries, keys, values, kept)
+    flambeau.testing.assert_close(found, flambeau.stack(list(map(attended, queries, keys, values, kept))))
 
 
 def test_a_loop_says_so() -> None:

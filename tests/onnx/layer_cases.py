@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import flambeau as T
+from flambeau._ops.nn.attention import _dropped_attention
 from flambeau.nn import functional as F
 
 from .cases import IMAGE, LINE, VOLUME, Case, P, X, Y, bools, floats, ints
@@ -59,6 +60,10 @@ NN: list[Case] = [
         (floats(2, 2, 5, 4),),
     ),
     (lambda q, m: F.scaled_dot_product_attention(q, q, q, attn_mask=m, scale=0.3), (floats(2, 2, 5, 4), bools(5, 5))),
+    (
+        lambda q, m: _dropped_attention(q, q, q, m, 0.25, True, None, None)[0],
+        (floats(2, 2, 5, 4), bools(2, 2, 5, 5)),
+    ),
 ]
 
 POOL: list[Case] = [

@@ -204,16 +204,18 @@ def _normalised(v: Tensor, g: Any, dim: int) -> Any:
 # ----- attention and recurrence -------------------------------------------------------------------------------------
 
 
-@rule("attention")
+@rule("attention", "dropped_attention")
 def _attention(level: Vmap, op: Op, args: Sequence[Any]) -> Any:
-    query, key, value, dropout, causal, mask, scale = args
-    kept = rank(query) - 1
-    (q, lead), (k, _), (v, _) = (folded(level, each, kept) for each in (query, key, value))
+    """The second has one more tensor of the batch: which weights are kept."""
+    *batched, dropout, causal, mask, scale = args
+    query, last = batched[0], rank(batched[0]) - 1
+    folds = [folded(level, each, last) for each in batched]
+    lead = folds[0][1]
     if mask is not None:
         missing = rank(query) - rank(mask)
         full = level.front(mask).reshape(level.size, *[1] * missing, *mask._array.shape)
         mask = full.expand(*lead, *full._array.shape[2:]).reshape(-1, *full._array.shape[2:])
-    return unfolded(op(q, k, v, dropout, causal, mask, scale), lead)
+    return unfolded(op(*[each for each, _ in folds], dropout, causal, mask, scale), lead)
 
 
 @rule("rnn_layer", "gru_layer", "lstm_layer")

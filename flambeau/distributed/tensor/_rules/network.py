@@ -38,11 +38,12 @@ def of_images(call: Call, number: int) -> list[Case]:
     return [Case(tuple([Shard(0)] * len(call.operands)), Shard(0))]
 
 
-@cases("attention")
+@cases("attention", "dropped_attention")
 def _attention(call: Call, number: int) -> list[Case]:
-    """Batches and heads are independent; drawn masks are those of the whole, so that nothing is cut then."""
+    """Batches and heads are independent; a mask that is still to be drawn is that of the whole: nothing is cut then."""
     query, key, value = call.shapes[:3]
-    if call.argument("dropout_p") or not len(query) == len(key) == len(value):
+    draws = call.op.name == "attention" and call.argument("dropout_p")
+    if draws or not len(query) == len(key) == len(value):
         return []
     found = []
     for dim in range(len(query) - 2):

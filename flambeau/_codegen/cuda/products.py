@@ -18,8 +18,11 @@ FIELDS = (
 )
 """What a kernel is told besides addresses: sizes, how many tiles there are, and strides in elements."""
 
-TINY = "zero", "zero at the end", "kept"
-"""The smallest numbers are taken for zero in each step, or in the result, or not at all. Libraries do either."""
+TINY = "zero", "zero at the end", "kept, no negative zero", "kept"
+"""The smallest numbers are taken for zero in each step, or in the result, or not at all.
+
+A sum that ends as negative zero remains it, or not. Libraries do either.
+"""
 _ARITHMETIC = """
 #ifdef __CUDACC__
 FN float chained(float x, float y, float sum) {
@@ -33,7 +36,7 @@ FN float plus(float x, float y) {
 }
 FN float ended(float x) {
   float y;
-  asm("mul.rn%(end)s.f32 %%0, %%1, %%2;" : "=f"(y) : "f"(x), "f"(1.0f));
+  asm("%(last)s %%0, %%1, %%2;" : "=f"(y) : "f"(x), "f"(%(neutral)s));
   return y;
 }
 #else
@@ -55,7 +58,10 @@ class Tile(NamedTuple):
     rows_each: int
     columns_each: int
     slice: int = 16
-    """So many elements of the common dimension are in shared memory at a time: zeros fill the last slice."""
+    """So many elements of the common dimension are in shared memory at a time.
+
+    Zeros fill the last slice, of either sign, so that their products leave a negative zero as it is.
+    """
 
     @property
     def threads(self) -> int:
@@ -95,9 +101,7 @@ def product_source(tile: Tile, form: Form) -> str:
         total = f"plus({total}, {addend})"
     left = _place("left", "ROWS", "SLICE", form.left_by_rows)
     right = _place("right", "COLUMNS", "SLICE", not form.right_by_rows)
-    arithmetic = _ARITHMETIC % {
-        "step": ".ftz" if form.tiny == "zero" else "", "end": "" if form.tiny == "kept" else ".ftz"
-    }  # fmt: skip
+    arithmetic = _ARITHMETIC % _instructions(form)
     return f"""{functions()}{arithmetic}
 typedef {kind.memory} T;
 typedef {own} A;
@@ -132,7 +136,7 @@ KERNEL_OF(THREADS) kernel(const __grid_constant__ Arguments a) {{
         const i32 i = (i32)threadIdx.x + n * THREADS;
         {left}
         next_left[n] = k + begin < a.inner && m < rows && i < ROWS * SLICE
-            ? loaded(left[m * a.left_row + (begin + k) * a.left_inner]) : (A)0;
+            ? loaded(left[m * a.left_row + (begin + k) * a.left_inner]) : (A)-0.0;
       }}
 #pragma unroll
       for (int n = 0; n < RIGHTS; n++) {{
@@ -185,6 +189,13 @@ KERNEL_OF(THREADS) kernel(const __grid_constant__ Arguments a) {{
     }}
 }}
 """
+
+
+def _instructions(form: Form) -> dict[str, str]:
+    end = ".ftz" if form.tiny.startswith("zero") else ""
+    adds = form.tiny == "kept, no negative zero" and not (form.added or form.row)
+    last, neutral = ("add.rn.f32", "0.0f") if adds else (f"mul.rn{end}.f32", "1.0f")
+    return {"step": ".ftz" if form.tiny == "zero" else "", "end": end, "last": last, "neutral": neutral}
 
 
 def _place(name: str, size: str, slice_: str, along: bool) -> str:

@@ -36,7 +36,10 @@ def lstm_step_source(name: str) -> str:
 
 
 def lstm_step_backward_source(name: str, with_output: bool) -> str:
-    """The gradients of the gates' products, and of the cell before the step, in place of that after it."""
+    """The gradients of the gates' products, and of the cell before the step, in place of that after it.
+
+    The gradient of the state comes in four parts, one from each gate.
+    """
     return _kernel(
         name,
         "T* of_gates; T* of_cell; const T* gates; const T* before; const T* of_output; const T* shown; "
@@ -45,7 +48,9 @@ def lstm_step_backward_source(name: str, with_output: bool) -> str:
   const T* gate = a.gates + at;
   T* of_gate = a.of_gates + at;
   const T enter = gate[0], forget = gate[width], fresh = gate[2 * width], leave = gate[3 * width], shown = a.shown[i];
-  const T of_state = a.of_hidden[i]{" + a.of_output[i]" if with_output else ""};
+  const T* of_hidden = a.of_hidden + i;
+  const T sum = of_hidden[0] + of_hidden[a.count] + (of_hidden[2 * a.count] + of_hidden[3 * a.count]);
+  const T of_state = sum{" + a.of_output[i]" if with_output else ""};
   const T of_cell = a.of_cell[i] + of_state * leave * (1 - shown * shown);
   of_gate[0] = of_cell * fresh * enter * (1 - enter);
   of_gate[width] = of_cell * a.before[i] * forget * (1 - forget);

@@ -40,7 +40,8 @@ _ENOUGH = 132
 _ALONE = Tile(4, 4, 4, 4)
 """Where blocks have one thread."""
 _MOST_TILES = 2
-_SINGLE, _USUAL = np.dtype(np.float32), (1024, 768)
+_SINGLE, _LARGE = np.dtype(np.float32), (8192, 768, 3072)
+"""A product that takes long: rows, terms of each sum, columns."""
 _WORTHWHILE, _ALIGNED = 1 << 20, 15
 """From so many multiplications on the library is tried, for matrices that begin at multiples of 16 bytes."""
 _FIELDS = Struct(f"={len(FIELDS.split())}q4Q").pack
@@ -229,12 +230,14 @@ def _other_tiles(rows: int, columns: int, count: int) -> list[Tile]:
 
 @cache
 def _tiny(ordinal: int) -> str:
-    """What the library does with the smallest numbers, in most of its ways to multiply matrices of a usual size.
+    """What the library does with the smallest numbers, in most of its ways to multiply large matrices.
 
-    Where it cannot be asked, they are kept.
+    Its ways for small ones may differ; these products gain least by the library. Where it cannot be asked, they are
+    kept.
     """
-    first, second, target = (form_of(shape, _SINGLE) for shape in (_USUAL, _USUAL, (_USUAL[0], _USUAL[0])))
-    second = second.T
+    rows, inner, columns = _LARGE
+    first, second = form_of((rows, inner), _SINGLE), form_of((columns, inner), _SINGLE).T
+    target = form_of((rows, columns), _SINGLE)
     ways = list(_library_calls(_given(first, second, False), "multiply"))
     if not ways:
         return "kept"

@@ -25,8 +25,11 @@ Refusals = tuple[type[Exception], ...]
 
 _SOME = (1 << 20) - 3
 """So many numbers are drawn; they come again and again in larger arrays, at other places in each row."""
-_SCALES = 1.0, 2.0**-62, 2.0**-68
-"""Products of the smaller numbers have fewer bits than others, of some or of all: kernels may take them for zero."""
+_SCALES = 1.0, 2.0**-62, 2.0**-68, 2.0**-75
+"""Products of the smaller numbers have fewer bits than others, of some or of all: kernels may take them for zero.
+
+Those of the smallest are zero, of either sign, or the least number, and are added to zeros: kernels may lose the sign.
+"""
 _MOST_BYTES = 4 << 30
 _MOST_TIMED, _REPETITIONS = 5, 3
 
@@ -100,8 +103,10 @@ def _alike(
 def _agree(
     wanted: Any, result: Any, operands: Sequence[DeviceArray], reference: Call, other: Call, scale: float
 ) -> bool:
-    for number, each in enumerate((wanted, result, *operands)):
-        _fill(each, scale, max(number - 1, 0))
+    for each in (wanted, result):
+        _fill(each, scale if scale > _SCALES[-1] else 0.0, 0)
+    for number, each in enumerate(operands, 1):
+        _fill(each, scale, number)
     reference(wanted.pointer, *[each.pointer for each in operands])
     other(result.pointer, *[each.pointer for each in operands])
     bits = np.dtype(f"i{wanted.dtype.itemsize}")

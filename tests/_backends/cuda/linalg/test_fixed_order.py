@@ -108,8 +108,11 @@ def _drawn(*shape: int) -> Any:
 
 
 @pytest.mark.parametrize("tile", [*fixed_order._TILES, *fixed_order._FOR_FEW], ids=str)
-def test_all_tiles_sum_up_in_one_order(tile: Any) -> None:
-    left, right, row = from_host(_drawn(37, 150)), from_host(_drawn(41, 150)).T, from_host(_drawn(41))
+@pytest.mark.parametrize("scale", [1.0, 2.0**-75], ids=["usual", "products that are zero"])
+def test_all_tiles_sum_up_in_one_order(tile: Any, scale: float) -> None:
+    scale = SINGLE.type(scale)
+    left, right = from_host(scale * _drawn(37, 150)), from_host(scale * _drawn(41, 150)).T
+    row = from_host(scale * _drawn(41) if scale == 1 else -np.zeros(41, np.float32))
     form = form_of((37, 41), SINGLE)
     driver: Any = drivers.driver()
     found = []
@@ -125,13 +128,14 @@ def test_all_tiles_sum_up_in_one_order(tile: Any) -> None:
             fixed_order._kernel.cache_clear()
         found.append(to_host(result))
     assert found[0].tobytes() == found[1].tobytes()
+    assert scale == 1 or np.signbit(found[0][found[0] == 0]).any(), "a negative zero keeps its sign"
 
 
 def test_tiny_numbers_are_treated_as_the_library_does(monkeypatch: pytest.MonkeyPatch) -> None:
     fixed_order._tiny.cache_clear()
     assert fixed_order._tiny(0) == "kept", "nobody can be asked"
     fixed_order._tiny.cache_clear()
-    alike = {"zero": 5, "zero at the end": 0, "kept": 3}
+    alike = {"zero": 5, "zero at the end": 0, "kept, no negative zero": 4, "kept": 3}
     generated = lambda *given: given[-1]  # noqa: E731
     monkeypatch.setattr(fixed_order, "LibraryProduct", _Library)
     monkeypatch.setattr(fixed_order, "_generated", generated)

@@ -21,6 +21,7 @@ KERNELS = {
     "softmax_backward": "rows.softmax_backward",
     "log_softmax": "rows.log_softmax",
     "log_softmax_backward": "rows.log_softmax_backward",
+    "logsumexp": "rows.logsumexp",
     "cosine_similarity": "rows.cosine",
     "nll_loss": "losses.nll_loss",
     "nll_loss2d": "losses.nll_loss",

@@ -17,12 +17,18 @@ TILE = 512
 
 
 class Tile:
-    """Neighbouring columns of (outer, length, inner), from an address on, `inner` elements from line to line."""
+    """Neighbouring columns of (outer, length, inner), from an address on, `inner` elements from line to line.
 
-    def __init__(self, c: Builder, scalar: Scalar, first: Value, count: Value, length: Value, inner: Value) -> None:
+    `row` is the number of the first column among all rows of a program.
+    """
+
+    def __init__(
+        self, c: Builder, scalar: Scalar, first: Value, row: Value, count: Value, length: Value, inner: Value
+    ) -> None:
         self.c = c
         self.scalar = scalar
         self.first = first
+        self.row = row
         self.count = count
         self.length = length
         self.inner = inner
@@ -78,8 +84,8 @@ def _for_each_tile(
         with c.loop(begin, end) as number:
             block = number // tiles
             column = (number - block * tiles) * TILE
-            first = block * length * inner + column
-            yield c, places, Tile(c, scalar, first, c.smaller(inner - column, TILE), length, inner)
+            first, row = block * length * inner + column, block * inner + column
+            yield c, places, Tile(c, scalar, first, row, c.smaller(inner - column, TILE), length, inner)
 
 
 class RowsOfTile(Rows):
@@ -138,6 +144,11 @@ class RowsOfTile(Rows):
                 top = self.c.maximum(self.c.load(stack, kind, spot.i, spot.lanes), value)
                 self.c.store(stack, kind, spot.i, top)
 
+    def store_step(self, place: int, step: int) -> None:
+        for column, lanes in self.tile.once():
+            value = self.c.convert(self.numbers_of(column, lanes)[step], self.memory(place).compute)
+            self.c.store(self.places[place], self.memory(place), self.tile.row + column, self.c.splat(value, lanes))
+
     def store_elements(self, last: Pass) -> None:
         for spot in self.each():
             values = self.elements(last, spot)
@@ -147,7 +158,7 @@ class RowsOfTile(Rows):
 
 @kernel
 def rows_in_tiles(b: Builder, arguments: Arguments, program: RowProgram) -> None:
-    """(*places, outer, length, inner): rows along the middle one of three dimensions; all places have elements."""
+    """(*places, outer, length, inner): rows along the middle one of three dimensions; no place has columns."""
     pointers, _, sizes = arguments_of(arguments, program, 3)
     for c, places, tile in _for_each_tile(b, scalar_of(program), pointers, *sizes):
         some = RowsOfTile(c, program, places, tile)

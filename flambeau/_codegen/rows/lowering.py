@@ -72,7 +72,7 @@ class Rows:
             if one.reductions:
                 self.reduce(one)
         for place, step in self.program.stores_to(ROW):
-            self.store_number(place, self.c.convert(self.values[step], self.memory(place).compute))
+            self.store_step(place, step)
         if self.program.stores_to(ELEMENT) or self.program.stores_to(COLUMN):
             self.store_elements(each[-1])
         return [self.values[number] for number in self.program.results]
@@ -148,6 +148,10 @@ class Rows:
     def reduce(self, one: Pass) -> None:
         """Find the sums and the largest elements of a pass."""
         raise NotImplementedError
+
+    def store_step(self, place: int, step: int) -> None:
+        """Store what a step has computed of the rows."""
+        self.store_number(place, self.c.convert(self.values[step], self.memory(place).compute))
 
     def store_number(self, place: int, value: Value) -> None:
         """Store a number of the rows."""

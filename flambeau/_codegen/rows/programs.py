@@ -52,6 +52,17 @@ def log_total(dtype: str, wide: str | None = None) -> RowProgram:
 
 
 @cache
+def logsumexp(dtype: str, wide: str | None = None) -> RowProgram:
+    """(x) -> out: the logarithm of the sum of a row's exponentials; where the largest element is infinite, that."""
+    rows = RowTrace(dtype, wide)
+    x = rows.load("x")
+    top = rows.largest(x)
+    total = top + rows.narrow(np.log(rows.sum(np.exp(x - top))))
+    rows.store("out", np.where(abs(top) == np.inf, top, total), dtype, ROW)
+    return rows.finished()
+
+
+@cache
 def cosine(dtype: str, wide: str | None = None) -> RowProgram:
     """(x, y; eps) -> out: the cosine of the angle between two rows; lengths below eps count as eps."""
     rows = RowTrace(dtype, wide)

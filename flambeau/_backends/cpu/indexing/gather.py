@@ -42,11 +42,18 @@ def within(index: Array, size: int) -> bool:
             return False
         check = _CHECKS[index.dtype] = positions_within(_INDICES[index.dtype])
     flag = _FLAGS[0]
-    check(flag, index if index.flags.c_contiguous else np.ascontiguousarray(index), index.size, size)
+    if not index.flags.c_contiguous:
+        index = np.ascontiguousarray(_without_repetitions(index))
+    check(flag, index, index.size, size)
     if flag[0]:
         _FLAGS[0] = np.zeros(1, np.int64)
         return False
     return True
+
+
+def _without_repetitions(index: Array) -> Array:
+    """A view of an array in which each position stands once for the dimensions that it is expanded along."""
+    return index[tuple([slice(1) if not step else slice(None) for step in index.strides])] if index.size else index
 
 
 _FLAGS = [np.zeros(1, np.int64)]

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...._codegen.row_program import RowProgram
 from ...._codegen.rows import programs
 from ...._codegen.rows.in_lanes import rows_in_lanes
 from ...._codegen.rows.in_tiles import rows_in_tiles
@@ -47,6 +48,11 @@ def _plan(
     rows = math.prod(shape) // length
     inner = math.prod(shape[dim + 1 :])
     program = (programs.softmax_backward if backward else programs.softmax)(name, logarithm, "float64")
+    return _kernel_along(program, rows, length, inner)
+
+
+def _kernel_along(program: RowProgram, rows: int, length: int, inner: int) -> tuple[Any, tuple[int, ...]]:
+    """The kernel for rows of a program whose elements are `inner` apart from each other, and the sizes it is told."""
     if inner > 1:
         return rows_in_tiles(program), (rows // inner, length, inner)
     return (rows_in_lanes if is_short(rows, length) else rows_one_by_one)(program), (rows, length)
@@ -83,6 +89,30 @@ softmax, log_softmax = _forward(False), _forward(True)
 """(x, dim): exponentials divided by their sum along a dimension, and the logarithm of that."""
 softmax_backward, log_softmax_backward = _backward(False), _backward(True)
 """(grad, result, dim): the gradient of their input."""
+
+
+@functools.lru_cache(maxsize=1024)
+def _logsumexp_plan(
+    dtype: np.dtype[Any], shape: tuple[int, ...], dims: tuple[int, ...], keepdim: bool, level: str | None
+) -> tuple[Any, tuple[int, ...], tuple[int, ...]] | None:
+    """The kernel that fits at a level of `reproducible`, the sizes that it is told, and the shape of the result."""
+    name = name_of_type(dtype)
+    first, last = min(dims, default=0), max(dims, default=-1)
+    if name is None or not shape or 0 in shape or len(dims) != last - first + 1:
+        return None
+    length, inner = math.prod(shape[first : last + 1]), math.prod(shape[last + 1 :])
+    program = programs.logsumexp(name, "float64")
+    kept = shape[:first] + (1,) * len(dims) * keepdim + shape[last + 1 :]
+    return *_kernel_along(program, math.prod(shape) // length, length, inner), kept
+
+
+def logsumexp(x: Array, dims: tuple[int, ...], keepdim: bool) -> Array | None:
+    """Logarithms of sums of exponentials along neighbouring dimensions."""
+    plan = _logsumexp_plan(x.dtype, x.shape, dims, keepdim, REPRODUCIBILITY.level)
+    if plan is None:
+        return None
+    kernel, sizes, shape = plan
+    return kernel(np.empty(shape, x.dtype), contiguous(x), *sizes)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -270,3 +270,20 @@ def test_cat_and_stack(dtype: str) -> None:
     compare(run)
     with pytest.raises(RuntimeError, match="Sizes of tensors must match"):
         flambeau.cat([flambeau.zeros(70, 60), flambeau.zeros(71, 60)], 1)
+
+
+def test_an_expanded_index_is_looked_at_once_for_each_position() -> None:
+    rows = np.random.default_rng(0).integers(0, 50, (4000, 1))
+    for wrong in (None, 50, -1):
+        if wrong is not None:
+            rows[3999] = wrong
+        index, values = flambeau.from_numpy(rows).expand(4000, 8), flambeau.ones(4000, 8)
+        for call in (
+            lambda index=index, values=values: flambeau.zeros(50, 8).scatter_add(0, index, values),
+            lambda index=index: flambeau.zeros(50, 8).gather(0, index),
+        ):
+            if wrong is None:
+                assert float(call().sum()) in (0, 32000)
+            else:
+                with pytest.raises((RuntimeError, IndexError), match="out of bounds"):
+                    call()

@@ -30,7 +30,7 @@ from .capture.attempt import Attempt
 from .capture.breaks.full_graph import Looks, looked
 from .capture.breaks.parts import Parts, code_behind, in_parts
 from .capture.breaks.split import Definition
-from .capture.effort import Contest, Effort, Trial
+from .capture.effort import Contest, Effort, Trial, thread_time
 from .capture.foresight import foreseen, narrowed
 from .capture.guards import MISS, State
 from .capture.mutations import Change, Changing, Stored, undone
@@ -130,6 +130,8 @@ class Compiled:
         """How many calls were programs, and how many of a part were none though there were programs."""
         self._suspect: tuple[Refused, LineRuns | Changing] | None = None
         """Why the last call could not be compiled, and what tells whether the next one does the same."""
+        self._waiting: Refused | None = None
+        """Why calls cannot be compiled, where there was no time yet to look for parts."""
         self._effort, self._trial = Effort(), Trial()
         self._families: list[Family] = []
         self._of_one_size: list[AllButSizes] = []
@@ -287,7 +289,10 @@ class Compiled:
         """A call without a program: it may get one."""
         if self._is_part and self._programs and self._misses_mostly():
             return attempt.run()
-        with nullcontext() if self._is_part else self._effort.counted():
+        if self._is_part:
+            return self._tried(attempt) if self._takes_more() else attempt.run()
+        self._effort.hits = self._hits
+        with self._effort.counted():
             return self._tried(attempt) if self._takes_more() else attempt.run()
 
     def _guarded(self, attempt: Attempt, call: Callable[[Attempt], Any]) -> Any:
@@ -349,7 +354,11 @@ class Compiled:
             if (wrong := next(filter(None, map(size_out_of_range, marked)), None)) is not None:
                 self.dynamic = None
                 raise ConstraintViolationError(f"{wrong}\n  in {self._name()}: a size that mark_dynamic has limited")
+        if self._waiting is not None:
+            return self._run_after_wait(attempt, self._waiting)
         if self._expects is not None and self._watch is None:
+            if not self._may_attempt():
+                return attempt.run()
             expected, self._expects = self._expects, None
             if code_behind(self.function) in expected.breaks:
                 self._split(expected)
@@ -403,6 +412,7 @@ class Compiled:
         if self._is_part and not any(isinstance(each, Call) for each in recording.recorder.program.items):
             self._attempts = _MOST_ATTEMPTS  # without ops there is nothing to gain
         elif program is not None:
+            self._effort.is_invested = not (self._is_part or self._programs or self._effort.was_refused)
             self._programs.append(program)
         return attempt.result
 
@@ -457,8 +467,10 @@ class Compiled:
         """Make a call and see no more than whether it does again what the last one was not compiled for."""
         if isinstance(sign, LineRuns) and sys.gettrace() is not None:
             return self._watched(attempt)
+        before = thread_time()
         with sign:
             attempt.run()
+        self._effort.note_plain(thread_time() - before)
         refused.is_known = sign.has_run
         return self._refuse(refused, attempt) if sign.has_run else attempt.result
 
@@ -488,11 +500,27 @@ class Compiled:
         if refused.is_error and refused.reason not in _MAY_END:
             self._attempts, self._suspect = self._attempts - 1, None  # the next call may be in another context
             raise self._unsupported(refused.reason, "error_on_graph_break") from None
+        self._effort.was_refused = True
         if refused.is_known or self.reasons[-2:-1] == [refused.reason]:  # it will not get better
-            self._split(refused)
-            if self.parts is None and (refused.is_known or refused.reason not in _MAY_END):
-                self._attempts = _MOST_ATTEMPTS
+            if self._may_attempt():
+                self._settle(refused)
+            else:
+                self._waiting = refused
         return attempt.run()
+
+    def _settle(self, refused: Refused) -> None:
+        """Run in parts from now on if that is possible."""
+        self._split(refused)
+        if self.parts is None and (refused.is_known or refused.reason not in _MAY_END):
+            self._attempts = _MOST_ATTEMPTS
+
+    def _run_after_wait(self, attempt: Attempt, refused: Refused) -> Any:
+        """A call after one that was refused: once there is time, it is looked for parts."""
+        if not self._may_attempt():
+            return attempt.run()
+        self._waiting = None
+        self._settle(refused)
+        return attempt.run() if self.parts is None else attempt.run_as(self.parts.run)
 
     def _unsupported(self, reason: str, why: str = "torch.compile(fullgraph=True)") -> Exception:
         return Unsupported(f"{why}: {reason}\n  in {self._name()}")
@@ -593,6 +621,7 @@ class Compiled:
             outline = outlined(source, recording.state.lines, recording)
 
         def write_function() -> Callable[..., Any]:
+            self._effort.was_attempted = True  # within a call in parts: this belongs to the attempt
             with tuning():
                 made = outline.function()
             log("output_code", f"{name}\n{vars(made)['source']}")

@@ -53,6 +53,74 @@ def test_attempts_have_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not call(0.1)
 
 
+def test_attempts_after_a_refusal_have_a_budget_of_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(effort_module, "_SHORT", 1e-3)
+    clock, effort = Clock(monkeypatch), Effort()
+
+    def call(*attempts: float) -> int:
+        """A call of 0.1 seconds, and attempts that take longer by so much; how many of them were made."""
+        made = 0
+        with effort.counted():
+            clock.now += 0.1
+            for each in attempts:
+                if effort.allows():
+                    clock.now += each
+                    made += 1
+        return made
+
+    assert call() == 0
+    assert call(1.0) == 1  # nothing was refused so far: it may take two seconds
+    effort.was_refused = True
+    assert call(0.1) == 0  # it took ten plain calls: three and a quarter of the time of calls are allowed
+    count = next(count for count in range(100) if call(0.25, 0.25))
+    assert 22 <= count <= 32
+    assert call(0.1) == 0
+    effort.hits = 100  # each stands for a plain call
+    assert call(1.0, 1.0, 1.0, 1.0) == 3  # the last one begins while there is time
+
+
+def test_short_calls_have_the_budget_in_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(effort_module, "_SHORT", 1e-3)
+    clock, effort = Clock(monkeypatch), Effort()
+    effort.was_refused = True
+    for seconds in (1e-4, 1.0, 0.9):
+        with effort.counted():
+            assert seconds < 1e-3 or effort.allows()
+            clock.now += seconds
+
+
+def test_the_first_program_is_no_attempt_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, effort = Clock(monkeypatch), Effort()
+    with effort.counted():
+        assert effort.allows()
+        clock.now += 5.0
+        effort.is_invested = True
+    assert effort.has_time()
+    assert not effort.is_invested
+
+
+def test_parts_are_looked_for_when_there_is_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[float] = []
+
+    def f(x: Any) -> Any:
+        y = (x * 2).relu() + 1
+        seen.append(y.sum().item())
+        return y.exp() - x
+
+    g = Compiled(f)
+    monkeypatch.setattr(Effort, "has_time", lambda self: not self.was_refused)
+    for turn in range(8):
+        assert g(X + turn).tolist() == f(X + turn).tolist()
+        assert seen.pop() == seen.pop()
+    assert g.parts is None
+    assert g._attempts < 4
+    monkeypatch.undo()
+    for turn in range(12):
+        assert g(X + turn).tolist() == f(X + turn).tolist()
+    assert g.parts is not None
+    assert len(g.all_programs) == 2
+
+
 @pytest.mark.parametrize(("parts", "is_slower"), [(0.9, False), (1.0, False), (1.04, False), (1.2, True)])
 def test_parts_are_compared_with_eager_calls(monkeypatch: pytest.MonkeyPatch, parts: float, is_slower: bool) -> None:
     clock, effort, trial = Clock(monkeypatch), Effort(), Trial()

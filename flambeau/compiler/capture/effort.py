@@ -2,9 +2,10 @@
 
 To record a call takes as long as some 20 plain ones. A function with a graph break at some depth is recorded again and
 again, part by part. So all attempts of a function and its parts together may take two seconds, and later no more than a
-tenth of the time that its calls take otherwise. When nothing is attempted any more, some calls run in parts and some
-eagerly, by turns. If those in parts take longer, the function runs eagerly from then on, or, where there was no time
-for all attempts, until there is.
+tenth of the time that its calls take otherwise. Once a call could not be compiled, nobody knows whether any will: from
+then on attempts may take three plain calls, and later a quarter of the time of calls, unless calls are too short for
+anybody to notice. When nothing is attempted any more, some calls run in parts and some eagerly, by turns. If those in
+parts take longer, the function runs eagerly from then on, or, where there was no time for all attempts, until there is.
 """
 
 from __future__ import annotations
@@ -26,6 +27,12 @@ _FREE_SECONDS = 2.0
 """All attempts together may take so long, however short calls are."""
 _SHARE = 0.1
 """The time that further attempts may take, beside that of calls which run eagerly or in parts."""
+_FREE_CALLS = 3
+"""All attempts together may take as long as so many plain calls, once a call was refused."""
+_SHARE_OF_REFUSED = 0.25
+"""The time that further attempts may take then, beside that of calls."""
+_SHORT = 1e-3
+"""Calls that take fewer seconds have the budget in seconds, refused or not: theirs is all that anybody could notice."""
 _QUIET_CALLS = 8
 """So many calls in parts without an attempt come before any is timed."""
 _TIMED_CALLS = 5
@@ -45,33 +52,53 @@ class Effort:
         self._attempts = 0.0
         self._calls = 0.0
         self._shortest = math.inf
+        self._began: float | None = None
+        """When the present call began; None: there is none."""
         self.was_attempted = False
         """Whether something was attempted in the present call."""
         self.lacks_time = False
         """Whether an attempt was put off."""
+        self.was_refused = False
+        """Whether a call could not be compiled."""
+        self.is_invested = False
+        """Whether the present call has led to the first program of a function that was never refused: it will pay."""
+        self.hits = 0
+        """How many calls were programs, each of which stands for a plain one."""
 
     def allows(self) -> bool:
         """Whether there is time for one more attempt, which is then made."""
-        if self.has_time():
+        if (self.was_attempted and not self.was_refused) or self.has_time():
             self.was_attempted = True
-        else:
-            self.lacks_time = True
-        return self.was_attempted
+            return True
+        self.lacks_time = True
+        return False
 
     def has_time(self) -> bool:
         """Whether there is time for attempts."""
-        return self._attempts <= max(_FREE_SECONDS, _SHARE * self._calls)
+        if not self.was_refused or self._shortest < _SHORT:
+            return self._attempts <= max(_FREE_SECONDS, _SHARE * self._calls)
+        if self._shortest is math.inf:
+            return True
+        begun = 0.0 if self._began is None else max(0.0, thread_time() - self._began - self._shortest)
+        calls = self._calls + self.hits * self._shortest
+        return self._attempts + begun <= _FREE_CALLS * self._shortest + _SHARE_OF_REFUSED * calls
+
+    def note_plain(self, seconds: float) -> None:
+        """Take note of a call that took so long and was hardly slower than a plain one."""
+        self._shortest = min(self._shortest, seconds)
 
     @contextmanager
     def counted(self) -> Iterator[None]:
         """A context for a call: what it takes is counted. The processor's time is, so that others do not matter."""
         self.was_attempted = False
-        before = thread_time()
+        before = self._began = thread_time()
         try:
             yield
         finally:
-            took = thread_time() - before
-            if not self.was_attempted:
+            took, self._began = thread_time() - before, None
+            if self.is_invested:
+                self.is_invested = False
+            elif not self.was_attempted:
                 self._shortest = min(self._shortest, took)
                 self._calls += took
             elif self._shortest is math.inf:

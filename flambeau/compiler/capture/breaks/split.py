@@ -14,9 +14,11 @@ from __future__ import annotations
 import __future__
 
 import ast
+import contextlib
 import functools
 import inspect
 import linecache
+import tokenize
 from collections.abc import Callable, Collection, Iterable, Sequence
 from types import CellType, CodeType, FunctionType
 from typing import Any
@@ -53,32 +55,58 @@ def definition_of(code: CodeType) -> Definition | None:
     """The source of a function, if it is at hand and is what `code` was made of."""
     if code.co_flags & _GENERATORS:
         return None
-    for node in _candidates(code.co_filename, code.co_name):
-        first = min([node.lineno, *[each.lineno for each in getattr(node, "decorator_list", ())]])
-        if first == code.co_firstlineno:
-            again = _code_of(_bare(node), code.co_freevars, code)
-            if again is not None and _is_same(again, code):
-                return node
+    lines = linecache.getlines(code.co_filename)
+    for functions in (_in_block, _in_file):  # to parse a file of a library takes as long as some plain calls
+        for node in functions(code, lines):
+            first = min([node.lineno, *[each.lineno for each in getattr(node, "decorator_list", ())]])
+            if first == code.co_firstlineno and getattr(node, "name", "<lambda>") == code.co_name:
+                again = _code_of(_bare(node), code.co_freevars, code)
+                if again is not None and _is_same(again, code):
+                    return node
     return None
 
 
-@functools.lru_cache(maxsize=64)
-def _source(file: str) -> tuple[list[Definition], list[ast.stmt]]:
-    """The functions of a file, and its imports."""
+def _in_block(code: CodeType, lines: list[str]) -> list[Definition]:
+    """The functions in the lines that look like those of a function."""
+    first = code.co_firstlineno
     try:
-        tree = ast.parse("".join(linecache.getlines(file)))
+        block = "".join(inspect.getblock(lines[first - 1 :]))
+        tree = ast.parse(f"if True:\n{block}" if block[:1].isspace() else f"\n{block}")
+    except (SyntaxError, tokenize.TokenError):
+        return []
+    return _functions(ast.increment_lineno(tree, first - 2))
+
+
+def _in_file(code: CodeType, lines: list[str]) -> list[Definition]:
+    """The functions of a file."""
+    return _functions(_parsed(code.co_filename, "".join(lines)))
+
+
+@functools.lru_cache(maxsize=64)
+def _parsed(file: str, text: str) -> ast.Module:
+    try:
+        return ast.parse(text)
     except SyntaxError:
-        return [], []
-    imports = [
-        each
-        for each in ast.walk(tree)
-        if isinstance(each, ast.Import) or (isinstance(each, ast.ImportFrom) and each.module != "__future__")
-    ]
-    return [each for each in ast.walk(tree) if isinstance(each, (ast.FunctionDef, ast.Lambda))], [*imports]
+        return ast.Module([], [])
 
 
-def _candidates(file: str, name: str) -> Iterable[Definition]:
-    return [each for each in _source(file)[0] if getattr(each, "name", "<lambda>") == name]
+def _functions(tree: ast.AST) -> list[Definition]:
+    return [each for each in ast.walk(tree) if isinstance(each, (ast.FunctionDef, ast.Lambda))]
+
+
+@functools.lru_cache(maxsize=64)
+def _imports(file: str) -> list[ast.stmt]:
+    """What a file imports at its left margin."""
+    lines = linecache.getlines(file)
+    found: list[ast.stmt] = []
+    for first, line in enumerate(lines):
+        if line.startswith(("import ", "from ")) and not line.startswith("from __future__"):
+            last = first
+            while "(" in line and ")" not in lines[last] and last + 1 < len(lines):
+                last += 1
+            with contextlib.suppress(SyntaxError):
+                found += ast.parse("".join(lines[first : last + 1])).body
+    return found
 
 
 def _bare(node: Definition) -> ast.stmt:
@@ -120,7 +148,7 @@ def _code_of(definition: ast.stmt, names: Iterable[str], like: CodeType) -> Code
     )
     around = _defined("enclosing", args, [definition], definition)
     # Python compiles calls of what a module imports in another way; these statements are never run.
-    module = ast.fix_missing_locations(ast.Module([around, *_source(like.co_filename)[1]], []))
+    module = ast.fix_missing_locations(ast.Module([around, *_imports(like.co_filename)], []))
     made = compile(module, like.co_filename, "exec", flags=like.co_flags & _FUTURE, dont_inherit=True)
     outer = next(each for each in made.co_consts if isinstance(each, CodeType))
     return next((each for each in outer.co_consts if isinstance(each, CodeType)), None)

@@ -30,7 +30,7 @@ from .capture.attempt import Attempt
 from .capture.breaks.full_graph import Looks, looked
 from .capture.breaks.parts import Parts, code_behind, in_parts
 from .capture.breaks.split import Definition
-from .capture.effort import Contest, Effort, Trial, thread_time
+from .capture.effort import Contest, Effort, Trial
 from .capture.foresight import foreseen, narrowed
 from .capture.guards import MISS, State
 from .capture.mutations import Change, Changing, Stored, undone
@@ -467,10 +467,8 @@ class Compiled:
         """Make a call and see no more than whether it does again what the last one was not compiled for."""
         if isinstance(sign, LineRuns) and sys.gettrace() is not None:
             return self._watched(attempt)
-        before = thread_time()
-        with sign:
+        with self._effort.as_plain(), sign:
             attempt.run()
-        self._effort.note_plain(thread_time() - before)
         refused.is_known = sign.has_run
         return self._refuse(refused, attempt) if sign.has_run else attempt.result
 

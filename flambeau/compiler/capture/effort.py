@@ -83,9 +83,12 @@ class Effort:
         calls = self._calls + self.hits * self._shortest
         return self._attempts + begun <= _FREE_CALLS * self._shortest + _SHARE_OF_REFUSED * calls
 
-    def note_plain(self, seconds: float) -> None:
-        """Take note of a call that took so long and was hardly slower than a plain one."""
-        self._shortest = min(self._shortest, seconds)
+    @contextmanager
+    def as_plain(self) -> Iterator[None]:
+        """A context for a call that is hardly slower than a plain one: it tells how long such take."""
+        before = thread_time()
+        yield
+        self._shortest = min(self._shortest, thread_time() - before)
 
     @contextmanager
     def counted(self) -> Iterator[None]:

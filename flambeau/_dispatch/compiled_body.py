@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._core.backend import ARRAY_CLASSES, FUNCTIONS, LARGE, NO_FUNCTIONS, Backend, backend_of, is_of_host
+from .._core.geometry.layout import arranged
 from .._core.process.reproducibility import REPRODUCIBILITY
 
 _HALVES = frozenset(("float16", "bfloat16"))
@@ -224,6 +225,15 @@ def pointwise(kernel: Body) -> Body:
     return _compiled_from(LARGE, kernel)
 
 
+def pointwise_like_second(kernel: Body) -> Body:
+    """Mark an elementwise kernel of two arrays whose result lies in memory as the second does, where they differ."""
+    return _compiled_from(LARGE, kernel, order=_second_first)
+
+
+def _second_first(arrays: list[Any]) -> list[Any]:
+    return arrays[::-1]
+
+
 def pointwise_at_any_size(kernel: Body) -> Body:
     """Mark an elementwise kernel of many NumPy calls: compiled it is quicker even for a few elements."""
     return _compiled_from(1, kernel)
@@ -233,7 +243,7 @@ BODIES: dict[Body, Body] = {}
 """The kernels that are marked as elementwise, each with what it was made of: whoever fuses kernels traces that."""
 
 
-def _compiled_from(least: int, kernel: Body) -> Body:
+def _compiled_from(least: int, kernel: Body, order: Callable[[list[Any]], list[Any]] | None = None) -> Body:
     compiled: dict[tuple[Any, ...], Any] = {}
     of_one_array: dict[tuple[Any, ...], Any] = {}
     """The functions for one array and numbers, by a key that is quicker to make."""
@@ -247,7 +257,7 @@ def _compiled_from(least: int, kernel: Body) -> Body:
         kind = type(first)
         if kind is np.ndarray:
             if first.size < least and (REPRODUCIBILITY.product is None or not first.size):
-                return kernel(*args)
+                return _in_order(kernel(*args), args, order)
             if type(args[-1]) is kind:
                 found = alike.get((first.dtype, len(args), _HOST.generation))
                 if found is not None:
@@ -256,10 +266,10 @@ def _compiled_from(least: int, kernel: Body) -> Body:
                     if _are_alike(args):
                         return found.alike(args)
         elif is_of_host(kind) and first.size < least:
-            return kernel(*args)
+            return _in_order(kernel(*args), args, order)
         module = FUNCTIONS.get(kind, NO_FUNCTIONS)["pointwise"]
         if module is None:
-            return kernel(*args)
+            return _in_order(kernel(*args), args, order)
         numbers = args[1:]
         if not numbers or type(numbers[0]) is not kind:
             try:
@@ -276,17 +286,17 @@ def _compiled_from(least: int, kernel: Body) -> Body:
             found = compiled[key]
         except KeyError:
             if len(compiled) >= module.MOST_VARIANTS and REPRODUCIBILITY.product is None:
-                return kernel(*args)
+                return _in_order(kernel(*args), args, order)
             operands = [each.dtype if type(each) is kind else each for each in args]
             found = compiled[key] = module.pointwise(kernel, operands, first.dtype)
         except TypeError:  # an argument without a hash
-            return kernel(*args)
+            return _in_order(kernel(*args), args, order)
         if found is None:
-            return kernel(*args)
+            return _in_order(kernel(*args), args, order)
         for each in arrays:
             if each.shape != first.shape:
                 has_kernel = REPRODUCIBILITY.product is not None or (kind is np.ndarray and _have_no_gaps(arrays))
-                return found.many(*arrays)[0] if has_kernel else kernel(*args)
+                return _in_order(found.many(*arrays)[0] if has_kernel else kernel(*args), args, order)
         if kind is np.ndarray and arrays is args and _are_alike(args):
             if len(alike) >= module.MOST_VARIANTS:
                 alike.clear()
@@ -294,10 +304,20 @@ def _compiled_from(least: int, kernel: Body) -> Body:
         if len(arrays) == 1:
             of_one_array[kind, first.dtype, numbers, tuple(map(type, numbers))] = found
             return found.unary(first)
-        return found.binary(*arrays) if len(arrays) == 2 else found.many(*arrays)[0]
+        return _in_order(found.binary(*arrays) if len(arrays) == 2 else found.many(*arrays)[0], args, order)
 
     BODIES[run] = kernel
     return run
+
+
+def _in_order(result: Any, args: tuple[Any, ...], order: Callable[[list[Any]], list[Any]] | None) -> Any:
+    """A result of several arrays, in the memory order that PyTorch gives it."""
+    first = args[0]
+    for each in args[1:]:
+        if type(each) in ARRAY_CLASSES and (each.strides != first.strides or not first.flags.c_contiguous):
+            arrays = [each for each in args if type(each) in ARRAY_CLASSES]
+            return arranged(result, *(arrays if order is None else order(arrays)))
+    return result
 
 
 def _have_no_gaps(arrays: Sequence[Any]) -> bool:

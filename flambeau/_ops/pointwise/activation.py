@@ -18,7 +18,7 @@ from ..._dispatch.arguments.precision import in_single, no_gradient, only_where,
 from ..._dispatch.axes import ELEMENTS, Along
 from ..._dispatch.changes.exact_out import store_resized
 from ..._dispatch.changes.inplace import run_inplace
-from ..._dispatch.compiled_body import pointwise, pointwise_at_any_size
+from ..._dispatch.compiled_body import pointwise, pointwise_at_any_size, pointwise_like_second
 from ..._dispatch.composite import composite
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.elementwise import SAME, unary
@@ -46,7 +46,7 @@ def _threshold_gradient(grad: Tensor, output: Tensor, threshold: Any) -> Any:
 
 
 @primitive("ThresholdBackwardBackward0", self=_threshold_gradient, output=no_gradient)
-@pointwise
+@pointwise_like_second
 def _threshold_backward(self: Array, output: Array, threshold: Any) -> Array:
     if type(output) is np.ndarray and output.dtype in ZEROS and threshold == 0:
         zero = ZEROS[output.dtype]
@@ -144,7 +144,7 @@ def _leaky_relu_gradient(grad: Tensor, input: Tensor, negative_slope: float) -> 
 
 
 @primitive("LeakyReluBackwardBackward0", self=_leaky_relu_gradient, input=no_gradient)
-@pointwise
+@pointwise_like_second
 @in_single
 def _leaky_relu_backward(self: Array, input: Array, negative_slope: float) -> Array:
     return np.where(input > 0, self, self * negative_slope)

@@ -22,6 +22,7 @@ from ..._core.dtype import (
     float16,
     float64,
 )
+from ..._core.geometry.layout import arranged
 from ..._core.modes import THREAD
 from ..._core.tensor import DIRECT_TYPES, Tensor
 from ..._dispatch.arguments.autocast_rules import FULL, on
@@ -113,17 +114,17 @@ def _fitted(number: Any, array: Array) -> Any:
 
 @primitive("AddBackward0", axes=ELEMENTS, self=lambda grad: grad, other=lambda grad, alpha: grad * conj(alpha))
 def _add_scaled(self: Array, other: Array, alpha: Any) -> Array:
-    return self + other * _fitted(alpha, other)
+    return arranged(self + other * _fitted(alpha, other), self, other)
 
 
 @primitive("SubBackward0", axes=ELEMENTS, self=lambda grad: grad, other=lambda grad, alpha: -grad * conj(alpha))
 def _sub_scaled(self: Array, other: Array, alpha: Any) -> Array:
-    return self - other * _fitted(alpha, other)
+    return arranged(self - other * _fitted(alpha, other), self, other)
 
 
 @primitive("RsubBackward0", axes=ELEMENTS, self=lambda grad, alpha: -grad * conj(alpha), other=lambda grad: grad)
 def _rsub_scaled(self: Array, other: Array, alpha: Any) -> Array:
-    return other - self * _fitted(alpha, self)
+    return arranged(other - self * _fitted(alpha, self), other, self)
 
 
 def _no_bools(input: Operand, other: Operand) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from ..._core.arrays.quick import joint_shape
 from ..._core.backend import as_array
 from ..._core.dtype import LEGACY_NAMES, float16, float32, float64, from_numpy_dtype
+from ..._core.geometry.layout import arranged
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.autocast_rules import FULL, on
 from ..._dispatch.axes import ELEMENTS
@@ -37,7 +38,7 @@ def _joined(real: Any, imag: Any) -> Any:
     pairs = np.empty((*joint_shape(real.shape, imag.shape), 2), real.dtype, like=real)
     pairs[..., 0] = real
     pairs[..., 1] = imag
-    return pairs.view(from_numpy_dtype(real.dtype).to_complex().numpy)[..., 0]
+    return arranged(pairs.view(from_numpy_dtype(real.dtype).to_complex().numpy)[..., 0], real, imag)
 
 
 @primitive("ComplexBackward0", axes=ELEMENTS, real=lambda grad: grad.real, imag=lambda grad: grad.imag)
@@ -70,7 +71,7 @@ def complex_(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor
     angle=lambda grad, result: (grad.conj() * (result * 1j)).real,
 )
 def _polar(abs: Array, angle: Array) -> Array:
-    return _joined(abs * np.cos(angle), abs * np.sin(angle))
+    return arranged(_joined(abs * np.cos(angle), abs * np.sin(angle)), abs, angle)
 
 
 @public(method=False, autocast=on(cpu=FULL))

@@ -257,7 +257,17 @@ def _compiled_from(least: int, kernel: Body, order: Callable[[list[Any]], list[A
         kind = type(first)
         if kind is np.ndarray:
             if first.size < least and (REPRODUCIBILITY.product is None or not first.size):
-                return _in_order(kernel(*args), args, order)
+                result = kernel(*args)
+                strides = first.strides  # looked at here for the usual case: this is most of what a small call waits
+                if result.strides == strides and (
+                    len(args) < 2
+                    or (
+                        (type(args[1]) is not kind or args[1].strides == strides)
+                        and (len(args) == 2 or type(args[2]) is not kind or args[2].strides == strides)
+                    )
+                ):
+                    return result
+                return _in_order(result, args, order)
             if type(args[-1]) is kind:
                 found = alike.get((first.dtype, len(args), _HOST.generation))
                 if found is not None:
@@ -311,13 +321,9 @@ def _compiled_from(least: int, kernel: Body, order: Callable[[list[Any]], list[A
 
 
 def _in_order(result: Any, args: tuple[Any, ...], order: Callable[[list[Any]], list[Any]] | None) -> Any:
-    """A result of several arrays, in the memory order that PyTorch gives it."""
-    first = args[0]
-    for each in args[1:]:
-        if type(each) in ARRAY_CLASSES and (each.strides != first.strides or not first.flags.c_contiguous):
-            arrays = [each for each in args if type(each) in ARRAY_CLASSES]
-            return arranged(result, *(arrays if order is None else order(arrays)))
-    return result
+    """A result of one or several arrays, in the memory order that PyTorch gives it."""
+    arrays = [each for each in args if type(each) in ARRAY_CLASSES]
+    return arranged(result, *(arrays if order is None else order(arrays))) if len(arrays) > 1 else result
 
 
 def _have_no_gaps(arrays: Sequence[Any]) -> bool:

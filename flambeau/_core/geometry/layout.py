@@ -108,6 +108,9 @@ def arranged(result: Any, *operands: Any) -> Any:
     NumPy prefers the row-major order where operands disagree; PyTorch follows the first that has an opinion.
     """
     first = operands[0]
+    own = first.strides
+    if own == result.strides and own == operands[-1].strides and len(operands) == 2:
+        return result
     if len(operands) == 2 and not any(first.strides) and result.strides == operands[1].strides:
         return result  # the first is one element, repeated: it has no opinion
     shape = result.shape

@@ -3,10 +3,12 @@
 python benchmarks/reproducible.py
 python benchmarks/reproducible.py --only 'linear|gpt' --rounds 20 --threads 2
 python benchmarks/reproducible.py --device cuda
+python benchmarks/reproducible.py --zoo --only 'llama|resnet'
 
 The levels take turns, round by round, and the shortest time of each counts; with one thread it is processor time. So
 other work on the machine matters little. A line says: the op or model, microseconds without a level, and the time at
-each level as a multiple of it.
+each level as a multiple of it. With `--zoo` the models are those of `zoo.py`, of timm and transformers, with SGD; their
+dropout and batch norms are those of evaluation, since "batch" refuses what mixes samples.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import argparse
 import math
 import re
 from collections.abc import Callable
+from functools import partial
 from time import perf_counter, process_time
 from typing import Any
 
@@ -124,6 +127,20 @@ LARGER: dict[str, Callable[[], Step]] = {
 """What gives a GPU enough to do; the geometric mean there is theirs."""
 
 
+def _of_libraries() -> dict[str, Callable[[], Step]]:
+    """Training steps of models of timm and transformers."""
+    flambeau.stand_in_for_torch()
+    from _zoo.child import Case
+    from _zoo.models import MODELS as ZOO
+
+    def make(start: Any) -> Step:
+        case = Case(flambeau, flambeau.get_default_device().type, start, True, False, lambda model: model)
+        case.model.eval()
+        return case.step
+
+    return {name: partial(make, start) for name, start in ZOO.items()}
+
+
 def measure(make: Callable[[], Step], rounds: int, device: str) -> list[float]:
     """The shortest time in seconds at each level; on a GPU of ten steps, from the first launch to the last result."""
     flambeau.manual_seed(0)
@@ -161,20 +178,26 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--zoo", action="store_true", help="models of timm and transformers, and no others")
     options = parser.parse_args()
     flambeau.set_num_threads(options.threads)
     levels = [each for each in _levels(options.device) if each is not None]
-    kinds, heading = OPS | MODELS, f"threads: {options.threads}"
-    if options.device == "cuda":
-        kinds, heading = OPS | MODELS | LARGER, flambeau.cuda.get_device_name()
+    on_gpu = options.device == "cuda"
+    models = _of_libraries() if options.zoo else LARGER if on_gpu else MODELS
+    kinds = models if options.zoo else OPS | MODELS | models
+    heading = flambeau.cuda.get_device_name() if on_gpu else f"threads: {options.threads}"
     print(f"{heading}\n{'':18}{'none, us':>10}" + "".join(f"{each:>9}" for each in levels))
     logarithms = []
     for name, make in kinds.items():
         if not re.search(options.only, name):
             continue
-        none, *others = measure(make, options.rounds, options.device)
+        try:
+            none, *others = measure(make, options.rounds, options.device)
+        except (ImportError, RuntimeError) as error:
+            print(f"{name:18} raises: {error}", flush=True)
+            continue
         print(f"{name:18}{none * 1e6:10.0f}" + "".join(f"{each / none:9.2f}" for each in others), flush=True)
-        if name in (LARGER if options.device == "cuda" else MODELS):
+        if name in models:
             logarithms.append([math.log(each / none) for each in others])
     if logarithms:
         means = [math.exp(sum(each) / len(each)) for each in zip(*logarithms, strict=True)]

@@ -74,7 +74,10 @@ IN_ANY_BATCH: dict[str, str] = {
     "losses": "nll_loss_gradient",
     "masks": "fill",
     "multi": "*",
-    "norms": "layer_norm layer_norm_backward rms_norm rms_norm_backward group_norm group_norm_backward",
+    "norms": (
+        "batch_norm batch_norm_backward group_norm group_norm_backward layer_norm layer_norm_backward rms_norm "
+        "rms_norm_backward"
+    ),
     "pointwise": "*",
     "pool": "max_pool max_pool_with_indices max_pool2d_backward",
     "recurrent": "*",

@@ -20,8 +20,10 @@ from .tile import Product
 ROWS, COLUMNS = 64, 64
 """The part of a result that a thread computes at a time."""
 _TILE = ROWS * COLUMNS
-_LONG = 1024
-"""Samples of more steps are read where they lie: copies of them would fill more than a cache."""
+PANEL_ROWS, PANEL_COLUMNS = 8, 32
+"""Matrices of several steps come in panels: for each sample so many columns after another, step by step. Of what a
+processor multiplies at a time, a panel of each, all then lies side by side in the nearest cache.
+"""
 TOGETHER = 8
 """So many samples of one row each are the lowest subtree, which stays in registers."""
 
@@ -48,7 +50,8 @@ def tree_product(b: Builder, arguments: Arguments, dtype: str, single: bool) -> 
     """(out, left, right, starts, sizes): out = the sum over samples s and steps t of outer(left[s, t], right[s, t]).
 
     `starts` has the first sample of each of the lowest subtrees, and the number of samples. With `single` there is one
-    step, and these have at most `TOGETHER` samples; else they have one or two.
+    step, and these have at most `TOGETHER` samples; else they have one or two, and the matrices come in panels, the
+    last of which are filled up with zeros.
     """
     scalar = SCALARS[dtype]
     multiply = Product(b, scalar)
@@ -61,10 +64,10 @@ def tree_product(b: Builder, arguments: Arguments, dtype: str, single: bool) -> 
     with b.parallel(units, grain, *pointers, unlock=True) as (c, begin, end, (out, left, right, starts, table)):
         part = _Part(c, scalar, Fields(c, table, Sizes))
         levels, leaves, row_blocks = part.levels, part.leaves, part.row_blocks
-        copied = TOGETHER * ROWS if single else c.smaller(part.steps, _LONG) * (ROWS + COLUMNS)
-        with scratch(c, scalar, (levels + 2) * _TILE + copied) as room, c.loop(begin, end) as unit:
+        copied = TOGETHER * ROWS if single else 0
+        with scratch(c, scalar, (levels + 1) * _TILE + copied) as room, c.loop(begin, end) as unit:
             row, column = unit % row_blocks * ROWS, unit // row_blocks * COLUMNS
-            part.room = c.at(room, scalar, (levels + 2) * _TILE)
+            part.room = c.at(room, scalar, (levels + 1) * _TILE)
             part.move(left, right, row, column)
             height = c.variable(I64, 0)
             with c.loop(0, leaves) as leaf:
@@ -74,7 +77,7 @@ def tree_product(b: Builder, arguments: Arguments, dtype: str, single: bool) -> 
                 if single:
                     part.write_rows(first, count, top)
                 else:
-                    part.write_samples(multiply, first, count, top, c.at(top, scalar, _TILE))
+                    part.write_samples(multiply, first, count, top)
                 rest = c.variable(I64, leaf)
                 with c.repeat_while() as go_on_if:  # this was the second half of so many subtrees
                     go_on_if((rest.value & 1) != 0)
@@ -94,7 +97,7 @@ class _Part:
     left: Value
     right: Value
     room: Value
-    """Where blocks of a sample are copied to: rows of memory that are far apart push each other out of the cache."""
+    """Where the factors of a few samples are copied to."""
 
     def __init__(self, c: Builder, scalar: Scalar, sizes: Fields) -> None:
         self.c, self.scalar, self.width = c, scalar, 64 // scalar.size
@@ -109,36 +112,25 @@ class _Part:
         c = self.c
         self.rows = c.smaller(self.all_rows - row, ROWS)
         self.columns = c.smaller(self.all_columns - column, COLUMNS)
-        self.left = c.at(left, self.scalar, row * self.left_row)
-        self.right = c.at(right, self.scalar, column)
+        # A panel of n columns has n elements for each step, and so have the columns before it.
+        self.left = c.at(left, self.scalar, row * self.left_row * self.steps)
+        self.right = c.at(right, self.scalar, column * self.steps)
 
-    def write_samples(self, multiply: Product, first: Value, count: Value, top: Value, other: Value) -> None:
+    def write_samples(self, multiply: Product, first: Value, count: Value, top: Value) -> None:
         """The sum of one or two samples, of several steps each."""
-        self._write_sample(multiply, first, top)
+        self._write_sample(multiply, first, top, 0)
         with self.c.when(count > 1):
-            self._write_sample(multiply, first + 1, other)
-            self.add(top, other)
+            self._write_sample(multiply, first + 1, top, 1)
 
-    def _write_sample(self, multiply: Product, sample: Value, tile: Value) -> None:
+    def _write_sample(self, multiply: Product, sample: Value, tile: Value, add: int) -> None:
         c, scalar = self.c, self.scalar
         left = c.at(self.left, scalar, sample * self.left_sample)
         right = c.at(self.right, scalar, sample * self.right_sample)
-        sizes = self.rows, self.columns, self.steps
-        with c.either((self.steps <= _LONG) & (self.left_row == 1)) as (is_copied, is_read):
-            with is_copied:
-                factors = c.at(self.room, scalar, self.steps * COLUMNS)
-                self._copy(right, self.right_step, self.columns, self.room, COLUMNS)
-                self._copy(left, self.left_step, self.rows, factors, ROWS)
-                multiply(c, sizes, (factors, 1, ROWS), (self.room, COLUMNS), (tile, COLUMNS), 0)
-            with is_read:
-                multiply(c, sizes, (left, self.left_row, self.left_step), (right, self.right_step), (tile, COLUMNS), 0)
-
-    def _copy(self, source: Value, step: Value, count: Value, target: Value, width: int) -> None:
-        """Copy `count` elements of each step of a sample to rows of `width` elements."""
-        c, scalar = self.c, self.scalar
-        with c.loop(0, self.steps) as at:
-            for place, lanes in c.lanes(0, count, self.width):
-                c.store(target, scalar, at * width + place, c.load(source, scalar, at * step + place, lanes))
+        with c.loop(0, self.columns, PANEL_COLUMNS) as column, c.loop(0, self.rows, PANEL_ROWS) as row:
+            rows = c.at(left, scalar, row * self.steps), 1, PANEL_ROWS
+            columns = c.at(right, scalar, column * self.steps), PANEL_COLUMNS
+            place = c.at(tile, scalar, row * COLUMNS + column), COLUMNS
+            multiply(c, (PANEL_ROWS, PANEL_COLUMNS, self.steps), rows, columns, place, add)
 
     def write_rows(self, first: Value, count: Value, top: Value) -> None:
         """The tree over the products of a few rows."""

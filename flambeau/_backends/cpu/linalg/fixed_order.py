@@ -16,7 +16,7 @@ from ..elementwise.copy import copy_into
 from .gemm import Product, plan
 
 _SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
-_NAMES = {_SINGLE: "float32", _DOUBLE: "float64"}
+NAMES = {_SINGLE: "float32", _DOUBLE: "float64"}
 _MANY_ROWS = 64
 """More rows than these are worth the packing of both matrices."""
 _LEAST_TURNED = 16
@@ -52,21 +52,15 @@ def product(left: Any, right: Any) -> Any:
     if right.strides[-1] != item and columns > 1:
         right = _dense(right)
         right_matrix = depth * columns if len(right) > 1 else 0
+    steps = left.strides[-2] // item, left.strides[-1] // item, left_matrix, right.strides[-2] // item, right_matrix
     out = np.empty(shape, left.dtype)
-    sizes = Sizes(
-        count,
-        rows,
-        columns,
-        depth,
-        left.strides[-2] // item,
-        left.strides[-1] // item,
-        left_matrix,
-        right.strides[-2] // item,
-        right_matrix,
-        -(-rows // ROWS),
-        -(-columns // COLUMNS),
-    )
-    return fixed_order_product(_NAMES[left.dtype])(out, left, right, np.array(sizes, np.int64))
+    return fixed_order_product(NAMES[left.dtype])(out, left, right, _table(count, rows, columns, depth, *steps))
+
+
+@functools.lru_cache(maxsize=1024)
+def _table(count: int, rows: int, columns: int, *others: int) -> Any:
+    """All that depends on sizes alone: networks repeat theirs."""
+    return np.array(Sizes(count, rows, columns, *others, -(-rows // ROWS), -(-columns // COLUMNS)), np.int64)
 
 
 def matrix_product(left: Any, right: Any) -> Any:
@@ -77,7 +71,7 @@ def matrix_product(left: Any, right: Any) -> Any:
     left, right = in_elements(left), in_elements(right)
     (rows, depth), columns, item = left.shape, right.shape[1], left.itemsize
     if rows <= FEW and right.strides[0] == item and left.strides[1] == item and depth > 1:
-        few = few_rows_of_turned(_NAMES[left.dtype])
+        few = few_rows_of_turned(NAMES[left.dtype])
         out = np.empty((rows, columns), left.dtype)
         return few(out, left, right.T, left.strides[0] // item, right.strides[1] // item)
     if right.strides[1] != item and columns > 1:
@@ -88,7 +82,7 @@ def matrix_product(left: Any, right: Any) -> Any:
         right = _dense(right)
     out = np.empty((rows, columns), left.dtype)
     left_steps = left.strides[0] // item, left.strides[1] // item
-    plan = _plan(_NAMES[left.dtype], rows, depth, columns, left_steps, right.strides[0] // item)
+    plan = _plan(NAMES[left.dtype], rows, depth, columns, left_steps, right.strides[0] // item)
     plan.run(out, left, right)
     return out
 
@@ -101,7 +95,6 @@ def _dense(array: Any) -> Any:
 
 @functools.lru_cache(maxsize=1024)
 def _plan(dtype: str, rows: int, depth: int, columns: int, left: tuple[int, int], right_row: int) -> Product:
-    """All that depends on sizes alone: networks repeat theirs."""
     return plan(
         dtype,
         rows=rows,
@@ -118,7 +111,7 @@ def _plan(dtype: str, rows: int, depth: int, columns: int, left: tuple[int, int]
 
 def step_product(right: Any) -> Callable[[Any, Any, Any], object]:
     """What multiplies rows without gaps, again and again other ones, with one matrix: `(left, right, out)`."""
-    (depth, columns), item, kernel = right.shape, right.itemsize, fixed_order_product(_NAMES[right.dtype])
+    (depth, columns), item, kernel = right.shape, right.itemsize, fixed_order_product(NAMES[right.dtype])
     dense = right if right.strides[1] == item and right.flags.aligned else _dense(right)
     tables: dict[int, Any] = {}
 
@@ -129,9 +122,7 @@ def step_product(right: Any) -> Callable[[Any, Any, Any], object]:
             return
         table = tables.get(rows)
         if table is None:
-            blocks = -(-rows // ROWS), -(-columns // COLUMNS)
-            sizes = Sizes(1, rows, columns, depth, depth, 1, 0, dense.strides[0] // item, 0, *blocks)
-            table = tables[rows] = np.array(sizes, np.int64)
+            table = tables[rows] = _table(1, rows, columns, depth, depth, 1, 0, dense.strides[0] // item, 0)
         kernel(out, left, dense, table)
 
     return run
@@ -148,9 +139,14 @@ def _as_stack(matrices: Any, batch: tuple[int, ...], count: int) -> tuple[Any, i
 
 def in_elements(array: Any) -> Any:
     """`array`, if it is aligned and its strides are numbers of elements; else a copy of it."""
-    if any(step % array.itemsize or step < 0 for step in array.strides) or not array.flags.aligned:
-        return np.ascontiguousarray(array)
-    return array
+    flags = array.flags
+    if flags.c_contiguous and flags.aligned:
+        return array
+    item = array.itemsize
+    for step in array.strides:
+        if step % item or step < 0:
+            return np.ascontiguousarray(array)
+    return array if flags.aligned else np.ascontiguousarray(array)
 
 
 def complex_product(multiply: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
@@ -161,20 +157,40 @@ def complex_product(multiply: Callable[[Any, Any], Any], left: Any, right: Any) 
     return result
 
 
-def chain(array: Any, summed: tuple[int, ...], keepdims: bool) -> Any:
-    """The sum of floating-point numbers along sorted dimensions, in float64, in an order that these alone decide."""
-    ndim, given = array.ndim, array.dtype
-    kept = [each for each in range(ndim) if each not in summed]
-    shape = [1 if each in summed else array.shape[each] for each in range(ndim) if keepdims or each not in summed]
+def chain(array: Any, dims: tuple[int, ...] | None, keepdims: bool) -> Any:
+    """The sum of floating-point numbers along `dims`, in float64, in an order that these alone decide."""
+    given = array.dtype
+    shape, order, sizes = _parts_of_chain(array.shape, dims, keepdims)
     if not array.size:
         return np.zeros(shape, given)
-    if given not in _NAMES:
+    if given not in NAMES:
         array = array.astype(_SINGLE)
-    first, last = (summed[0], summed[-1]) if summed else (0, -1)
-    if last - first + 1 != len(summed):  # those in between come before them
-        array, first, last = array.transpose(*kept, *summed), len(kept), ndim - 1
-    array = array if array.flags.c_contiguous and array.flags.aligned else _dense(array)
-    sizes = [math.prod(array.shape[each]) for each in (slice(first), slice(first, last + 1), slice(last + 1, None))]
+    if order is not None:
+        array = array.transpose(order)
+    flags = array.flags
+    if not (flags.c_contiguous and flags.aligned):
+        array = _dense(array)
     out = np.empty(shape, array.dtype)
-    sums_in_order(_NAMES[array.dtype], sizes[2] == 1)(out, array, *sizes)
+    sums_in_order(NAMES[array.dtype], sizes[2] == 1)(out, array, *sizes)
     return out.astype(given, copy=False)
+
+
+@functools.lru_cache(1024)
+def _parts_of_chain(
+    shape: tuple[int, ...], dims: tuple[int, ...] | None, keepdims: bool
+) -> tuple[list[int], tuple[int, ...] | None, list[int]]:
+    """The result's shape, the order of dimensions that are to be turned, and sizes before, along and behind the sum."""
+    ndim = len(shape)
+    summed = list(range(ndim)) if dims is None else sorted(each % ndim for each in dims)
+    kept = [each for each in range(ndim) if each not in summed]
+    result = [1 if each in summed else shape[each] for each in range(ndim) if keepdims or each not in summed]
+    first, last = (summed[0], summed[-1]) if summed else (0, -1)
+    order = None
+    if last - first + 1 != len(summed):  # those in between come before them
+        order = (*kept, *summed)
+        shape, first, last = tuple(shape[each] for each in order), len(kept), ndim - 1
+    return (
+        result,
+        order,
+        [math.prod(shape[each]) for each in (slice(first), slice(first, last + 1), slice(last + 1, None))],
+    )

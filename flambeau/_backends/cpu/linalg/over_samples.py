@@ -13,13 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from ...._codegen.products.tree import COLUMNS, ROWS, TOGETHER, Sizes, tree_product
+from ...._codegen.ir import COMPILES
+from ...._codegen.products.tree import COLUMNS, PANEL_COLUMNS, PANEL_ROWS, ROWS, TOGETHER, Sizes, tree_product
+from ..elementwise.copy import contiguous, copy_into
 from ..indexing.gather import add_slices
-from .fixed_order import chain, complex_product, in_elements, product
+from .fixed_order import NAMES, chain, complex_product, in_elements, product
 
-_SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
+_SINGLE = np.dtype(np.float32)
 _NARROW = 16
 """Sums of fewer columns are made by NumPy: a generated kernel would fill no vector."""
+_FEW = 1 << 14
+"""Sums of fewer numbers, too: a generated kernel would take longer to call."""
 
 
 @functools.lru_cache(1024)
@@ -45,7 +49,7 @@ def samples_product(left: Any, right: Any) -> Any:
     """
     if left.dtype.kind == "c":
         return complex_product(samples_product, left, right)
-    if left.dtype not in (_SINGLE, _DOUBLE):
+    if left.dtype not in NAMES:
         return samples_product(left.astype(_SINGLE), right.astype(_SINGLE)).astype(left.dtype)
     (samples, steps, rows), columns, item = left.shape, right.shape[2], left.itemsize
     if not left.size or not right.size:
@@ -55,27 +59,41 @@ def samples_product(left: Any, right: Any) -> Any:
     left, right = in_elements(left), in_elements(right)
     if right.strides[2] != item and columns > 1:
         right = np.ascontiguousarray(right)
-    levels, starts = _subtrees(samples, TOGETHER if steps == 1 else 2)
-    sizes = Sizes(
-        steps,
-        rows,
-        columns,
-        left.strides[0] // item,
-        left.strides[1] // item,
-        left.strides[2] // item,
-        right.strides[0] // item,
-        right.strides[1] // item,
-        1 << levels,
-        levels,
-        -(-rows // ROWS),
-        -(-columns // COLUMNS),
-    )
+    if COMPILES and steps > 1:
+        left, right = _in_panels(left, PANEL_ROWS), _in_panels(right, PANEL_COLUMNS)
+    left_steps, right_steps = left.strides, right.strides
+    strides = left_steps[0] // item, left_steps[-2] // item, left_steps[-1] // item
+    table, starts = _table(samples, steps, rows, columns, *strides, right_steps[0] // item, right_steps[-2] // item)
     out = np.empty((rows, columns), left.dtype)
-    return tree_product(left.dtype.name, steps == 1)(out, left, right, starts, np.array(sizes, np.int64))
+    return tree_product(NAMES[left.dtype], steps == 1)(out, left, right, starts, table)
+
+
+@functools.lru_cache(1024)
+def _table(samples: int, steps: int, rows: int, columns: int, *strides: int) -> tuple[Any, Any]:
+    """All that depends on sizes alone, and where subtrees begin: networks repeat their sizes."""
+    levels, starts = _subtrees(samples, TOGETHER if steps == 1 else 2)
+    blocks = -(-rows // ROWS), -(-columns // COLUMNS)
+    return np.array(Sizes(steps, rows, columns, *strides, 1 << levels, levels, *blocks), np.int64), starts
+
+
+def _in_panels(array: Any, width: int) -> Any:
+    """(samples, steps, columns) as (samples, panels, steps, width), the last panel filled up with zeros."""
+    samples, steps, columns = array.shape
+    whole, rest = divmod(columns, width)
+    panels = np.empty((samples, whole + (rest > 0), steps, width), array.dtype)
+    if array.strides[2] != array.itemsize:
+        array = contiguous(array)
+    if whole:
+        source = array[..., : whole * width].reshape(samples, steps, whole, width).transpose(0, 2, 1, 3)
+        copy_into(panels[:, :whole], source)
+    if rest:
+        panels[:, whole, :, :rest] = array[..., whole * width :]
+        panels[:, whole, :, rest:] = 0
+    return panels
 
 
 def total(array: Any, dims: tuple[int, ...] | None, keepdims: bool) -> Any:
-    """The sum of floating-point or complex numbers along `dims`.
+    """The sum of floating-point or complex numbers along `dims`; None: all.
 
     The first dimension are samples, whose sum is a tree; within a sample numbers are summed up in float64, in order.
     """
@@ -84,32 +102,51 @@ def total(array: Any, dims: tuple[int, ...] | None, keepdims: bool) -> Any:
         result = np.empty(np.shape(real), array.dtype)
         result.real, result.imag = real, imaginary
         return result
-    ndim = array.ndim
-    summed = tuple(range(ndim)) if dims is None else tuple(sorted(each % ndim for each in dims))
-    if not array.size or not summed or summed[0]:
-        return chain(array, summed, keepdims)
-    shape = [1 if each in summed else array.shape[each] for each in range(ndim) if keepdims or each not in summed]
-    of_samples = chain(array, summed[1:], True) if summed[1:] else array
+    within, shape = _parts_of_total(array.shape, dims, keepdims)
+    if within is None:
+        return chain(array, dims, keepdims)
+    of_samples = chain(array, within, True) if within else array
     return (of_samples[0].copy() if len(array) == 1 else samples_sum(of_samples)).reshape(shape)
+
+
+@functools.lru_cache(1024)
+def _parts_of_total(
+    shape: tuple[int, ...], dims: tuple[int, ...] | None, keepdims: bool
+) -> tuple[tuple[int, ...] | None, list[int]]:
+    """The dimensions to be summed up within samples, None if samples are not added up, and the result's shape."""
+    ndim = len(shape)
+    summed = range(ndim) if dims is None else sorted(each % ndim for each in dims)
+    kept = [1 if each in summed else shape[each] for each in range(ndim) if keepdims or each not in summed]
+    of_samples = 0 not in shape and summed and not summed[0]
+    return (tuple(summed[1:]) if of_samples else None), kept
 
 
 def samples_sum(array: Any) -> Any:
     """The sum over the first dimension, of which there is more than one, of floating-point numbers."""
-    count, columns = len(array), array[0].size
     if array.itemsize == 2:
         return samples_sum(array.astype(_SINGLE)).astype(array.dtype)
-    if columns >= _NARROW and array.dtype in (_SINGLE, _DOUBLE):
+    count = len(array)
+    if array.size > _FEW and array[0].size >= _NARROW and array.dtype in NAMES:
         ones = np.broadcast_to(array.dtype.type(1), (count, 1, 1))
-        rows = np.ascontiguousarray(array).reshape(count, 1, columns)
+        rows = np.ascontiguousarray(array).reshape(count, 1, -1)
         return samples_product(ones, rows).reshape(array.shape[1:])
-    levels, starts = _subtrees(count, 2)
-    firsts = starts[:-1]
-    sums = array[firsts]
-    two = np.flatnonzero(starts[1:] - firsts == 2)
-    sums[two] += array[firsts[two] + 1]
+    levels, firsts, two = _pairs(count)
+    if two is None:
+        sums = array[0::2] + array[1::2]
+    else:
+        sums = array[firsts]
+        sums[two] += array[firsts[two] + 1]
     for _ in range(levels):
         sums = sums[0::2] + sums[1::2]
     return sums[0]
+
+
+@functools.lru_cache(1024)
+def _pairs(count: int) -> tuple[int, Any, Any]:
+    """The level of the lowest subtrees, where they begin, and which have two samples (None: all)."""
+    levels, starts = _subtrees(count, 2)
+    firsts, sizes = starts[:-1], np.diff(starts)
+    return levels, firsts, None if (sizes == 2).all() else np.flatnonzero(sizes == 2)
 
 
 def samples_total(count: int, of_sample: Callable[[int], Any]) -> Any:

@@ -262,7 +262,7 @@ def batch_norm(
 ) -> tuple[Array, Array, Array, Array] | None:
     """The result, the mean and 1 / deviation that the derivative needs (of evaluation: nothing), the variance."""
     size, dtype = input.size, input.dtype
-    if not size or input.ndim < 2:
+    if not size or input.ndim < 2 or REPRODUCIBILITY.machine:  # (NumPy runs no kernel of this)
         return None
     lines = _as_lines(input)
     given = weight if weight is not None else bias
@@ -326,6 +326,11 @@ def batch_norm_backward(
     size, dtype = input.size, input.dtype
     if not size or input.ndim < 2 or grad.dtype is not dtype or rstd.dtype is not mean.dtype:
         return None
+    if REPRODUCIBILITY.machine:
+        return None
+    if REPRODUCIBILITY.samples is not None and len(input) > 1:
+        given = input, weight, running_mean, running_var, training, eps, result1, result2
+        return _batch_norm_backward_by_samples(grad, needed, *given)
     lines = _as_lines(input)
     parameters = mean.dtype if weight is None else weight.dtype  # statistics are kept in the dtype of parameters
     flags = weight is not None, training, needed[0]
@@ -352,6 +357,26 @@ def batch_norm_backward(
         if input.ndim > 2:
             of_input = _channels_second(of_input)
     return [of_input if needed[0] else None, of_weight if needed[1] else None, of_bias if needed[2] else None]
+
+
+def _batch_norm_backward_by_samples(
+    grad: Array, needed: tuple[bool, ...], input: Array, *given: Any
+) -> list[Array | None] | None:
+    """`batch_norm_backward` of evaluation; the gradients of weight and bias are trees over samples."""
+    found = []
+    for sample in range(len(input)):
+        one = slice(sample, sample + 1)
+        done = batch_norm_backward([grad[one]], needed, input[one], *given)
+        if done is None:
+            return None
+        found.append(done)
+    of_input, *of_parameters = zip(*found, strict=True)
+    whole = in_format_of(np.concatenate(of_input), input) if needed[0] else None
+    totals = [
+        REPRODUCIBILITY.samples.samples_sum(np.stack(each)) if wanted else None
+        for each, wanted in zip(of_parameters, needed[1:], strict=True)
+    ]
+    return [whole, *totals]
 
 
 def move_running(

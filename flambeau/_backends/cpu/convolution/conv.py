@@ -23,7 +23,7 @@ from ..linalg.gemm import Product, plan
 from ..memory.workspace import DIRECT, Workspace
 from ..runtime.dtypes import float_name
 from . import winograd, winograd_gradient
-from .depthwise import Planes, TapPlan, fits, planes, rows_are_vectors, tap_sums
+from .depthwise import NarrowPlanes, Planes, TapPlan, convolving, fits, planes, rows_are_vectors, tap_sums
 from .images import (
     Image,
     channels_innermost,
@@ -96,7 +96,7 @@ def _new(shape: Shape, dtype: Any, last: bool, workspace: Workspace) -> Any:
 
 
 def _written(
-    work: Product | Planes | Tiles,
+    work: Product | Planes | NarrowPlanes | Tiles,
     result: Any,
     weight: Any,
     source: Any,
@@ -132,7 +132,7 @@ def _innermost(shape: Shape) -> Any:
 
 class _Correlation(NamedTuple):
     image: Image
-    work: Product | Planes | Tiles
+    work: Product | Planes | NarrowPlanes | Tiles
 
 
 def correlate(
@@ -178,9 +178,9 @@ def _correlation(
     count = math.prod(output)
     together, times = taken_together(batch, count)
     image, taps = windows(shape, steps, space, together, dtype == computed)
-    if not chained and fits(computed, channels, rows, space.output[2], last):
+    if not chained and fits(computed, channels, rows, space.output, space.stride[1] * image.row_step, last):
         order = range(len(taps))
-        return _Correlation(image, planes(computed, batch, groups, image, space.output, space.stride, taps, order))
+        return _Correlation(image, convolving(computed, batch, groups, image, space.output, space.stride, taps, order))
     images = np.arange(together)
     moves = (space.stride[0] * image.depth_step, space.stride[1] * image.row_step, 1)
     product = plan(
@@ -211,7 +211,7 @@ def _correlation(
 
 class _Spreading(NamedTuple):
     image: Image
-    parts: list[tuple[Shape, Product | Planes | Tiles]]
+    parts: list[tuple[Shape, Product | Planes | NarrowPlanes | Tiles]]
     """Products, and where in the result the first element of each is."""
     covers: bool
     """Whether they write every element of the result."""
@@ -292,7 +292,7 @@ def _transposed_correlation(
     image_steps = (image.depth_step, image.row_step, 1)
     moves = tuple(step * stride for step, stride in zip(_spatial(result_steps), space.stride, strict=True))
     images = np.arange(together)
-    parts: list[tuple[Shape, Product | Planes | Tiles]] = []
+    parts: list[tuple[Shape, Product | Planes | NarrowPlanes | Tiles]] = []
     covers = True
     for choice in itertools.product(*dims):
         if not all(each.taps for each in choice):
@@ -303,9 +303,9 @@ def _transposed_correlation(
         offsets = grid(
             *[(np.array(each.shifts) + pad) * step for each, pad, step in zip(choice, low, image_steps, strict=True)]
         )
-        if not chained and set(space.stride) == {1} and fits(computed, inner, rows, space.sizes[2], last):
+        if not chained and set(space.stride) == {1} and fits(computed, inner, rows, space.sizes, image.row_step, last):
             order = grid(taps[0] * space.kernel[1] * space.kernel[2], taps[1] * space.kernel[2], taps[2])
-            alone = planes(computed, batch, groups, image, space.sizes, (1, 1, 1), offsets, order)
+            alone = convolving(computed, batch, groups, image, space.sizes, (1, 1, 1), offsets, order)
             return _Spreading(image, [((), alone)], True)
         product = plan(
             computed,

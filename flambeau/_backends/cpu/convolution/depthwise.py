@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...._codegen.images.conv_depthwise import Depthwise, depthwise, depthwise_weights
+from ...._codegen.images.conv_depthwise import ROWS, Depthwise, depthwise, depthwise_weights
 from ...._codegen.images.conv_taps import TapSums, depthwise_tap_sums
 from ...._codegen.products.gemm import as_array, tile_for
 from ...._core.geometry.moving_windows import Shape
+from ..elementwise.copy import copy_into
 from ..memory.workspace import Workspace
 from .images import Image, Space, planar
 
@@ -37,15 +38,73 @@ class Planes(NamedTuple):
         workspace.run(kernel, out, source, grad, self.offsets, self.table)
 
 
-def fits(dtype: str, inputs: int, outputs: int, width: int, last: bool) -> bool:
-    """Whether the kernels apply to groups of so many channels, and rows of `width`: a row is at least one vector."""
-    return inputs == outputs == 1 and not last and width >= tile_for(dtype, 1).lanes
+class NarrowPlanes(NamedTuple):
+    """A depthwise convolution whose rows fill no vector: all rows of a plane are computed as one.
+
+    Between two rows are sums of what lies around the end of one and the beginning of the next. They are left out when
+    the others are copied to the result.
+    """
+
+    lines: Planes
+    sizes: tuple[int, int, int]
+    """Rows of a result, elements from one to the next, and their width."""
+
+    def run(self, out: Any, weight: Any, source: Any, bias: Any) -> bool:
+        """Write the convolution of `source` to `out`, which is contiguous: it succeeds."""
+        height, row, width = self.sizes
+        lines = np.empty((*out.shape[:2], height, row), out.dtype)
+        self.lines.run(lines, weight, source, bias)
+        rows, target = lines[..., :width], out.reshape(*out.shape[:2], height, width)
+        if not copy_into(target, rows):
+            target[...] = rows
+        return True
+
+
+def fits(dtype: str, inputs: int, outputs: int, sizes: Shape, row: int, last: bool) -> bool:
+    """Whether the kernels apply to groups of so many channels and results of spatial `sizes`.
+
+    A row, or a plane whose rows begin after `row` elements each, is at least one vector.
+    """
+    depth, height, width = sizes
+    reach = width if depth > 1 else max(width, (height - 1) * row + width)
+    return inputs == outputs == 1 and not last and reach >= tile_for(dtype, 1).lanes
+
+
+def convolving(
+    dtype: str, batch: int, channels: int, image: Image, sizes: Shape, moves: Shape, offsets: Any, order: Any
+) -> Planes | NarrowPlanes:
+    """A depthwise convolution to a contiguous result of spatial `sizes`, that moves by `moves` of the image's rows."""
+    depth, height, width = sizes
+    row, lanes = moves[1] * image.row_step, tile_for(dtype, 1).lanes
+    if width >= lanes or depth > 1:
+        return planes(dtype, batch, channels, image, sizes, moves, offsets, order)
+    reach = (height - 1) * row + width
+    # The kernel computes `ROWS` rows at a time. These overlap: nothing behind the image is read.
+    step = min(reach // ROWS, (reach - lanes) // (ROWS - 1))
+    plane = Depthwise(
+        batch=batch,
+        channels=channels,
+        taps=len(offsets),
+        depth=1,
+        height=ROWS,
+        width=reach - (ROWS - 1) * step,
+        source_batch=image.batch_step,
+        source_plane=image.channel_step,
+        source_depth=0,
+        source_row=step,
+        out_batch=channels * height * row,
+        out_plane=height * row,
+        out_depth=0,
+        out_row=step,
+    )
+    lines = Planes(dtype, as_array(plane), np.ascontiguousarray(offsets), np.asarray(order))
+    return NarrowPlanes(lines, (height, row, width))
 
 
 def planes(
     dtype: str, batch: int, channels: int, image: Image, sizes: Shape, moves: Shape, offsets: Any, order: Any
 ) -> Planes:
-    """A depthwise convolution to a contiguous result of spatial `sizes`, that moves by `moves` of the image's rows."""
+    """`convolving` with wide rows, and the gradient of its weight with any."""
     depth, height, width = sizes
     table = Depthwise(
         batch=batch,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -14,9 +15,11 @@ pytest.importorskip("llvmlite")
 
 import flambeau
 from flambeau._backends import tiers
-from flambeau._backends.cpu.convolution import conv, winograd
+from flambeau._backends.cpu.convolution import conv, depthwise, winograd
 from flambeau._backends.cpu.convolution import small as conv_few
+from flambeau._backends.cpu.convolution.images import planar
 from flambeau._backends.cpu.linalg import gemm
+from flambeau._codegen.images.conv_depthwise import Depthwise
 from flambeau._codegen.products.gemm import Tile
 from flambeau._core.geometry.moving_windows import Geometry, correlated_sizes
 from flambeau._core.process.threads import change_num_threads, num_threads
@@ -47,6 +50,13 @@ CASES: dict[str, tuple[Any, ...]] = {
     "depthwise, wide": ((3, 5, 9, 8), 5, (7, 7), (1, 1), (3, 3), (1, 1), 5),
     "depthwise, wider than the image": ((2, 4, 6, 3), 4, (9, 11), (1, 1), (4, 5), (1, 1), 4),
     "depthwise, wide, apart": ((2, 4, 13, 9), 4, (3, 5), (2, 1), (3, 1), (3, 1), 4),
+    "depthwise, small": ((3, 6, 7, 7), 6, (5, 5), (1, 1), (2, 2), (1, 1), 6),
+    "depthwise, small, read in place": ((2, 5, 9, 9), 5, (3, 3), (1, 1), (0, 0), (1, 1), 5),
+    "depthwise, small, stride 2": ((2, 6, 13, 14), 6, (5, 3), (2, 2), (2, 1), (1, 1), 6),
+    "depthwise, small, stride 3 down": ((2, 4, 14, 9), 4, (3, 3), (3, 1), (1, 1), (1, 1), 4),
+    "depthwise, small, dilated": ((2, 4, 11, 10), 4, (3, 3), (1, 1), (2, 2), (2, 2), 4),
+    "depthwise, 2x2": ((3, 7, 2, 2), 7, (3, 3), (1, 1), (1, 1), (1, 1), 7),
+    "depthwise, one column": ((2, 6, 20, 1), 6, (3, 1), (1, 1), (1, 0), (1, 1), 6),
     "one channel": ((4, 1, 14, 14), 8, (3, 3), (1, 1), (0, 0), (1, 1), 1),
     "one output": ((2, 24, 10, 10), 1, (3, 3), (1, 1), (1, 1), (1, 1), 1),
     "three channels": ((2, 3, 12, 12), 16, (7, 7), (2, 2), (3, 3), (1, 1), 1),
@@ -61,6 +71,7 @@ CASES: dict[str, tuple[Any, ...]] = {
     "1-d": ((2, 9, 40), 11, (5,), (1,), (2,), (1,), 1),
     "1-d, stride 4": ((2, 3, 67), 11, (9,), (4,), (4,), (2,), 1),
     "1-d, depthwise": ((2, 8, 30), 8, (4,), (1,), (1,), (1,), 8),
+    "1-d, depthwise, small": ((2, 8, 10), 8, (4,), (1,), (1,), (1,), 8),
     "3-d": ((2, 4, 5, 6, 7), 6, (3, 3, 3), (1, 1, 1), (1, 1, 1), (1, 1, 1), 1),
     "3-d, stride 2": ((2, 4, 5, 6, 7), 6, (2, 3, 1), (2, 1, 2), (0, 1, 0), (1, 2, 1), 2),
     "3-d, depthwise": ((2, 5, 4, 5, 6), 5, (2, 2, 2), (1, 1, 1), (1, 0, 1), (1, 1, 1), 5),
@@ -253,6 +264,24 @@ def test_memory_beyond_an_image_is_not_read() -> None:
     found = conv.correlate(image, weight, None, (4, 4), geometry, False)
     expected = torch.nn.functional.conv2d(torch.from_numpy(image.copy()), torch.from_numpy(weight))
     np.testing.assert_array_equal(found, expected.numpy())
+
+
+def test_rows_that_fill_no_vector_are_computed_as_one_that_ends_where_they_end() -> None:
+    lanes, narrow = depthwise.tile_for("float32", 1).lanes, 0
+    for height, width, down in itertools.product(range(1, 20), range(1, lanes), (1, 2)):
+        image = planar((2, 3, 1, down * height, width), (1,) * 5, (0, 0, 1), (1, down * height, width + 2), 1, 1)
+        sizes, row = (1, height, width), down * image.row_step
+        if not depthwise.fits("float32", 1, 1, sizes, row, False):
+            assert (height - 1) * row + width < lanes
+            continue
+        plan = depthwise.convolving("float32", 2, 3, image, sizes, (1, down, 1), [0, 1, 2], [0, 1, 2])
+        assert isinstance(plan, depthwise.NarrowPlanes)
+        table = Depthwise(*plan.lines.table.tolist())
+        computed = {at + table.out_row * number for number in range(table.height) for at in range(table.width)}
+        assert computed == set(range((height - 1) * row + width))
+        assert table.width >= lanes
+        narrow += 1
+    assert narrow > 100
 
 
 @pytest.mark.parametrize("name", PRODUCTS)

@@ -18,7 +18,7 @@ from ...._codegen.products.gemm import as_array, tile_for
 from ...._core.arrays.quick import dim_moved
 from ...._core.geometry.moving_windows import Geometry, Shape, new_array, strides_for
 from ...._core.process.reproducibility import REPRODUCIBILITY
-from ..elementwise.copy import copy_into
+from ..elementwise.copy import contiguous, copy_into
 from ..linalg.gemm import Product, plan
 from ..memory.workspace import DIRECT, Workspace
 from ..runtime.dtypes import float_name
@@ -104,17 +104,18 @@ def _written(
     last: bool,
     workspace: Workspace = DIRECT,
 ) -> bool:
-    """Let `work` write `result`; whether it could. Tiles are written plane by plane, and then put in another order."""
+    """Let `work` write `result`; whether it could. All but products write planes, which are then put in order."""
     if isinstance(work, Product):
         return work.run(result, weight, source, bias, workspace)
     if workspace is not DIRECT:
         raise NotImplementedError(_NOT_WRITTEN)
-    if not (last and isinstance(work, Tiles)):
+    if not last:
         return work.run(result, weight, source, bias)
-    planes_first = np.empty(result.size, result.dtype)
+    planes_first = np.empty(result.shape, result.dtype)
     if not work.run(planes_first, weight, source, bias):
         return False
-    channels_innermost_copy("float32", "float32")(result, planes_first, _innermost(result.shape))
+    name = float_name(result)
+    channels_innermost_copy(name, name)(result, planes_first, _innermost(result.shape))
     return True
 
 
@@ -178,7 +179,7 @@ def _correlation(
     count = math.prod(output)
     together, times = taken_together(batch, count)
     image, taps = windows(shape, steps, space, together, dtype == computed)
-    if not chained and fits(computed, channels, rows, space.output, space.stride[1] * image.row_step, last):
+    if not chained and fits(computed, channels, rows, space.output, space.stride[1] * image.row_step):
         order = range(len(taps))
         return _Correlation(image, convolving(computed, batch, groups, image, space.output, space.stride, taps, order))
     images = np.arange(together)
@@ -303,7 +304,7 @@ def _transposed_correlation(
         offsets = grid(
             *[(np.array(each.shifts) + pad) * step for each, pad, step in zip(choice, low, image_steps, strict=True)]
         )
-        if not chained and set(space.stride) == {1} and fits(computed, inner, rows, space.sizes, image.row_step, last):
+        if not chained and set(space.stride) == {1} and fits(computed, inner, rows, space.sizes, image.row_step):
             order = grid(taps[0] * space.kernel[1] * space.kernel[2], taps[1] * space.kernel[2], taps[2])
             alone = convolving(computed, batch, groups, image, space.sizes, (1, 1, 1), offsets, order)
             return _Spreading(image, [((), alone)], True)
@@ -359,7 +360,7 @@ def weight_gradient(
         return None
     computed = _computed_in(dtype)
     outputs, channels = grad.shape[1], input.shape[1] // geometry.groups
-    by_planes = channels == 1 and outputs == geometry.groups and not last and not REPRODUCIBILITY.machine
+    by_planes = channels == 1 and outputs == geometry.groups and not REPRODUCIBILITY.machine
     tried = _ways()[0].by_tiles
     in_tiles = tried and winograd_gradient.fits(
         computed, kernel, geometry, channels, outputs, len(input), grad.shape[2:]
@@ -370,7 +371,8 @@ def weight_gradient(
     result = _new((outputs, channels, *kernel), np.dtype(computed), last, workspace)
     if by_planes:
         image, work = _depthwise_weighing(dtype, input.shape, steps, grad.shape, kernel, geometry)
-        slopes = grad if in_order else np.ascontiguousarray(grad, computed)
+        slopes = grad if in_order else contiguous(grad.astype(computed, copy=False))
+        # With one channel in each group the weight lies in memory in the same way whether channels come last or not.
         work.run_weights(result, slopes, image.read(input, computed, workspace), workspace)
         return _rounded(result, input.dtype, last)
     if in_tiles:

@@ -60,14 +60,14 @@ class NarrowPlanes(NamedTuple):
         return True
 
 
-def fits(dtype: str, inputs: int, outputs: int, sizes: Shape, row: int, last: bool) -> bool:
+def fits(dtype: str, inputs: int, outputs: int, sizes: Shape, row: int) -> bool:
     """Whether the kernels apply to groups of so many channels and results of spatial `sizes`.
 
     A row, or a plane whose rows begin after `row` elements each, is at least one vector.
     """
     depth, height, width = sizes
     reach = width if depth > 1 else max(width, (height - 1) * row + width)
-    return inputs == outputs == 1 and not last and reach >= tile_for(dtype, 1).lanes
+    return inputs == outputs == 1 and reach >= tile_for(dtype, 1).lanes
 
 
 def convolving(

@@ -271,7 +271,7 @@ def test_rows_that_fill_no_vector_are_computed_as_one_that_ends_where_they_end()
     for height, width, down in itertools.product(range(1, 20), range(1, lanes), (1, 2)):
         image = planar((2, 3, 1, down * height, width), (1,) * 5, (0, 0, 1), (1, down * height, width + 2), 1, 1)
         sizes, row = (1, height, width), down * image.row_step
-        if not depthwise.fits("float32", 1, 1, sizes, row, False):
+        if not depthwise.fits("float32", 1, 1, sizes, row):
             assert (height - 1) * row + width < lanes
             continue
         plan = depthwise.convolving("float32", 2, 3, image, sizes, (1, down, 1), [0, 1, 2], [0, 1, 2])

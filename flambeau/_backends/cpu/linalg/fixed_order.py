@@ -21,6 +21,9 @@ _MANY_ROWS = 64
 """More rows than these are worth the packing of both matrices."""
 _LEAST_TURNED = 16
 """With fewer rows most of the lanes of a turned product would be empty."""
+_MOST_TURNED = 64
+"""With more rows it is quicker to turn the right matrix, unless that is large; a small one always is."""
+_SMALL, _LARGE = 1 << 16, 1 << 20
 
 
 def product(left: Any, right: Any) -> Any:
@@ -77,7 +80,9 @@ def matrix_product(left: Any, right: Any) -> Any:
     if right.strides[1] != item and columns > 1:
         # Elements of a row of the right matrix have to be neighbours: it is turned, or (AB)' = B'A' is computed.
         turned = left.strides[0] == item or rows == 1
-        if rows * columns + (0 if turned else rows * depth) < depth * columns and rows >= _LEAST_TURNED:
+        size = depth * columns
+        most = 0 if size < _SMALL else _MOST_TURNED if size < _LARGE else 2 * _MOST_TURNED
+        if _LEAST_TURNED <= rows <= most:
             return _dense(matrix_product(right.T, left.T if turned else _dense(left.T)).T)
         right = _dense(right)
     out = np.empty((rows, columns), left.dtype)

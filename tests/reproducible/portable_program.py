@@ -41,6 +41,19 @@ def _layers() -> Iterator[tuple[str, Callable[..., Any], list[Any]]]:
     for stride, dilation, groups in ((1, 1, 1), (2, 1, 2), (1, 2, 1), (2, 1, 4)):
         conv = partial(F.conv2d, stride=stride, padding=1, dilation=dilation, groups=groups)
         yield f"conv2d {stride} {dilation} {groups}", conv, [image, _numbers(8, 4 // groups, 3, 3), _numbers(8)]
+    planes = _numbers(2, 3, 21, 19)
+    for size, stride in ((3, 1), (5, 2), (7, 1)):
+        conv = partial(F.conv2d, stride=stride, padding=size // 2, groups=3)
+        yield f"depthwise {size} {stride}", conv, [planes, _numbers(3, 1, size, size), _numbers(3)]
+    last = planes.detach().to(memory_format=flambeau.channels_last).requires_grad_()
+    yield "depthwise, channels last", partial(F.conv2d, padding=2, groups=3), [last, _numbers(3, 1, 5, 5)]
+    statistics = flambeau.randn(3), flambeau.rand(3) + 0.1
+    for name, image_ in (("planes", planes), ("lines", last), ("matrix", _numbers(150, 3))):
+        yield (
+            f"batch_norm, {name}",
+            lambda x, w, b: F.batch_norm(x, *statistics, w, b),
+            [image_, _numbers(3), _numbers(3)],
+        )
     yield "conv_transpose2d", lambda x, w: F.conv_transpose2d(x, w, None, 2, 1), [image, _numbers(4, 5, 3, 3)]
     yield "pools", lambda x: F.max_pool2d(x, 3, 2).sum() + F.avg_pool2d(x, 3, 2), [image]
     heads = [_numbers(2, 3, 40, 8) for _ in range(3)]

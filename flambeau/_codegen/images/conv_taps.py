@@ -39,9 +39,9 @@ class TapSums(NamedTuple):
 
 @kernel
 def depthwise_tap_sums(
-    b: Builder, args: Arguments, dtype: str, rows: int, columns: int, lanes: int, fused: bool
+    b: Builder, args: Arguments, dtype: str, rows: int, columns: int, lanes: int, fused: bool, chained: bool
 ) -> None:
-    """The sums of windows of `rows` x `columns`, which are at most `lanes`.
+    """The sums of windows of `rows` x `columns`, which are at most `lanes`; `chained`: each is a single one.
 
     Arguments: the sums (channels, rows, columns), the padded source, of which the last row may be followed by `lanes`
     elements that do not count, the gradient, `TapSums`.
@@ -54,11 +54,17 @@ def depthwise_tap_sums(
         b.parallel(sizes.channels, steps_worth(b, work, MULTIPLICATIONS // 4), *pointers) as (c, begin, end, inside),
         c.loop(begin, end) as channel,
     ):
-        _write_channel(c, channel, inside, dtype, (rows, columns, lanes), fused)
+        _write_channel(c, channel, inside, dtype, (rows, columns, lanes), fused, chained)
 
 
 def _write_channel(
-    b: Builder, channel: Value, pointers: list[Value], dtype: str, window: tuple[int, int, int], fused: bool
+    b: Builder,
+    channel: Value,
+    pointers: list[Value],
+    dtype: str,
+    window: tuple[int, int, int],
+    fused: bool,
+    chained: bool,
 ) -> None:
     out, source, grad, table = pointers
     rows, columns, lanes = window
@@ -76,10 +82,8 @@ def _write_channel(
             met = b.load(at, scalar, row_step * row, lanes)
             place.value = b.fma(met, factor, place.value) if fused else met * factor + place.value
 
-    with b.loop(0, sizes.batch) as batch:
-        image = b.at(source, scalar, batch * sizes.source_batch + channel * sizes.source_plane)
-        slopes = b.at(grad, scalar, (batch * sizes.channels + channel) * height * width)
-        # A few rows are summed before they are added, and so are images: long sums lose more to rounding.
+    def add_in_parts(image: Value, slopes: Value) -> None:
+        """A few rows are summed before they are added, and so are images: long sums lose more to rounding."""
         for place in of_image:
             place.value = zero
         with b.loop(0, height, _ROWS_TOGETHER) as top:
@@ -101,6 +105,16 @@ def _write_channel(
                 total.value = total.value + part
         for total, part in zip(totals, of_image, strict=True):
             total.value = total.value + part.value
+
+    def add_one_by_one(image: Value, slopes: Value) -> None:
+        with b.loop(0, height) as row, b.loop(0, width) as column:
+            factor = b.splat(b.load(slopes, scalar, row * width + column), lanes)
+            add_window(b.at(image, scalar, row * down + column * across), factor, totals)
+
+    add_image = add_one_by_one if chained else add_in_parts
+    with b.loop(0, sizes.batch) as batch:
+        image = b.at(source, scalar, batch * sizes.source_batch + channel * sizes.source_plane)
+        add_image(image, b.at(grad, scalar, (batch * sizes.channels + channel) * height * width))
     for number, total in enumerate(totals):
         for tap in range(columns):
             b.store(out, scalar, (channel * rows + number) * columns + tap, b.lane(total.value, tap))

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 _MODULES = {
+    "channels": "batch_norm_planes batch_norm_lines batch_norm_planes_backward batch_norm_lines_backward",
     "elements": "pointwise_flat pointwise_strided update_list square_sums",
     "images": "planar_copy channels_innermost_copy",
-    "layers": ("attention_forward attention_backward lstm_step lstm_step_backward gru_step gru_step_backward"),
+    "layers": "attention_forward attention_backward lstm_step lstm_step_backward gru_step gru_step_backward",
     "products": "fixed_order_product few_rows_of_turned tree_product",
     "rows": "rows_one_by_one rows_in_tiles sums_in_order group_norm_rows group_norm_rows_backward",
 }

@@ -421,7 +421,8 @@ def _is_product_of_samples(input: Any, grad: Any, geometry: Geometry) -> bool:
     """
     if REPRODUCIBILITY.samples is None or type(input) is not np.ndarray or geometry.groups != 1:
         return False
-    return input.dtype == grad.dtype and input.dtype.kind == "f" and _FEW * math.prod(grad.shape[2:]) <= grad.shape[1]
+    is_wide: bool = _FEW * math.prod(grad.shape[2:]) <= grad.shape[1]
+    return is_wide and input.dtype == grad.dtype and input.dtype.kind == "f"
 
 
 def _weigh_samples(input: Any, grad: Any, kernel: Shape, geometry: Geometry, last: bool) -> Any:

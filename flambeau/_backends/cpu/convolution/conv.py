@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...._codegen.images.conv import Layout, channels_innermost_copy
+from ...._codegen.ir import COMPILES
 from ...._codegen.products.gemm import as_array, tile_for
 from ...._core.arrays.quick import dim_moved
 from ...._core.geometry.moving_windows import Geometry, Shape, new_array, strides_for
@@ -77,6 +78,14 @@ class _Way(NamedTuple):
     """Whether to try tiles, which few images are not worth, and which an element that is not finite spoils."""
     chained: bool
     """Whether each element is one chain of fused multiplications and additions, as on any other processor."""
+
+
+def _may_loop(chained: bool) -> bool:
+    """Whether kernels for one channel may take the place of a product, whose bits they have if both are `chained`.
+
+    Where NumPy runs the kernels it runs the product alone.
+    """
+    return COMPILES or not chained
 
 
 def _ways() -> tuple[_Way, ...]:
@@ -179,9 +188,10 @@ def _correlation(
     count = math.prod(output)
     together, times = taken_together(batch, count)
     image, taps = windows(shape, steps, space, together, dtype == computed)
-    if not chained and fits(computed, channels, rows, space.output, space.stride[1] * image.row_step):
+    if _may_loop(chained) and fits(computed, channels, rows, space.output, space.stride[1] * image.row_step):
         order = range(len(taps))
-        return _Correlation(image, convolving(computed, batch, groups, image, space.output, space.stride, taps, order))
+        by_planes = convolving(computed, batch, groups, image, space.output, space.stride, taps, order, chained)
+        return _Correlation(image, by_planes)
     images = np.arange(together)
     moves = (space.stride[0] * image.depth_step, space.stride[1] * image.row_step, 1)
     product = plan(
@@ -304,9 +314,10 @@ def _transposed_correlation(
         offsets = grid(
             *[(np.array(each.shifts) + pad) * step for each, pad, step in zip(choice, low, image_steps, strict=True)]
         )
-        if not chained and set(space.stride) == {1} and fits(computed, inner, rows, space.sizes, image.row_step):
+        is_alone = set(space.stride) == {1} and fits(computed, inner, rows, space.sizes, image.row_step)
+        if is_alone and _may_loop(chained):
             order = grid(taps[0] * space.kernel[1] * space.kernel[2], taps[1] * space.kernel[2], taps[2])
-            alone = convolving(computed, batch, groups, image, space.sizes, (1, 1, 1), offsets, order)
+            alone = convolving(computed, batch, groups, image, space.sizes, (1, 1, 1), offsets, order, chained)
             return _Spreading(image, [((), alone)], True)
         product = plan(
             computed,
@@ -360,7 +371,10 @@ def weight_gradient(
         return None
     computed = _computed_in(dtype)
     outputs, channels = grad.shape[1], input.shape[1] // geometry.groups
-    by_planes = channels == 1 and outputs == geometry.groups and not REPRODUCIBILITY.machine
+    chained = REPRODUCIBILITY.machine
+    by_planes = channels == 1 and outputs == geometry.groups
+    if by_planes and chained:
+        by_planes = COMPILES and rows_are_vectors(space_of(input.shape[2:], grad.shape[2:], kernel, geometry))
     tried = _ways()[0].by_tiles
     in_tiles = tried and winograd_gradient.fits(
         computed, kernel, geometry, channels, outputs, len(input), grad.shape[2:]
@@ -370,7 +384,7 @@ def weight_gradient(
         raise NotImplementedError(_NOT_WRITTEN)
     result = _new((outputs, channels, *kernel), np.dtype(computed), last, workspace)
     if by_planes:
-        image, work = _depthwise_weighing(dtype, input.shape, steps, grad.shape, kernel, geometry)
+        image, work = _depthwise_weighing(dtype, input.shape, steps, grad.shape, kernel, geometry, chained)
         slopes = grad if in_order else contiguous(grad.astype(computed, copy=False))
         # With one channel in each group the weight lies in memory in the same way whether channels come last or not.
         work.run_weights(result, slopes, image.read(input, computed, workspace), workspace)
@@ -379,7 +393,7 @@ def weight_gradient(
         by_tiles = _weighing_by_tiles(input.shape, steps, grad.shape, grad_steps, geometry, last)
         if by_tiles.run(result, input, grad, dtype):
             return _rounded(result, input.dtype, last)
-    made = _weighing(dtype, input.shape, steps, grad.shape, grad_steps, kernel, geometry, last, REPRODUCIBILITY.machine)
+    made = _weighing(dtype, input.shape, steps, grad.shape, grad_steps, kernel, geometry, last, chained)
     source = workspace.empty(made.size, np.dtype(computed))
     workspace.run(channels_innermost_copy(dtype, computed), source, input, made.layout)
     product = made.product
@@ -467,10 +481,10 @@ def _weighing_by_tiles(
 
 @functools.lru_cache(maxsize=256)
 def _depthwise_weighing(
-    dtype: str, shape: Shape, steps: Shape, grad_shape: Shape, kernel: Shape, geometry: Geometry
+    dtype: str, shape: Shape, steps: Shape, grad_shape: Shape, kernel: Shape, geometry: Geometry, chained: bool
 ) -> tuple[Image, Planes | TapPlan]:
     space, computed = space_of(shape[2:], grad_shape[2:], kernel, geometry), _computed_in(dtype)
     if rows_are_vectors(space):
-        return tap_sums(computed, shape, steps, space)
+        return tap_sums(computed, shape, steps, space, chained)
     image, offsets = windows(shape, steps, space, 1, dtype == computed)
-    return image, planes(computed, shape[0], shape[1], image, space.output, space.stride, offsets, ())
+    return image, planes(computed, shape[0], shape[1], image, space.output, space.stride, offsets, (), chained)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...._codegen.images.conv_depthwise import ROWS, Depthwise, depthwise, depthwise_weights
 from ...._codegen.images.conv_taps import TapSums, depthwise_tap_sums
-from ...._codegen.products.gemm import as_array, tile_for
+from ...._codegen.products.gemm import Tile, as_array, tile_for
 from ...._core.geometry.moving_windows import Shape
 from ..elementwise.copy import copy_into
 from ..memory.workspace import Workspace
@@ -23,18 +23,19 @@ class Planes(NamedTuple):
     offsets: Any
     order: Any
     """The weights of a channel in the order of the offsets."""
+    tile: Tile
 
     def run(self, out: Any, weight: Any, source: Any, bias: Any) -> bool:
         """Write the convolution of `source` to `out`, which is contiguous: it succeeds."""
         weights = weight.reshape(len(weight), -1)[:, self.order]
         starts = np.zeros(len(weights), self.dtype) if bias is None else np.ascontiguousarray(bias, self.dtype)
-        kernel = depthwise(self.dtype, tuple(tile_for(self.dtype, 1)))
+        kernel = depthwise(self.dtype, tuple(self.tile))
         kernel(out, source, np.ascontiguousarray(weights, self.dtype), starts, self.offsets, self.table)
         return True
 
     def run_weights(self, out: Any, grad: Any, source: Any, workspace: Workspace) -> None:
         """Write the gradient of the weight to `out`; both it and `grad` are contiguous."""
-        kernel = depthwise_weights(self.dtype, tuple(tile_for(self.dtype, 1)))
+        kernel = depthwise_weights(self.dtype, tuple(self.tile))
         workspace.run(kernel, out, source, grad, self.offsets, self.table)
 
 
@@ -71,13 +72,24 @@ def fits(dtype: str, inputs: int, outputs: int, sizes: Shape, row: int) -> bool:
 
 
 def convolving(
-    dtype: str, batch: int, channels: int, image: Image, sizes: Shape, moves: Shape, offsets: Any, order: Any
+    dtype: str,
+    batch: int,
+    channels: int,
+    image: Image,
+    sizes: Shape,
+    moves: Shape,
+    offsets: Any,
+    order: Any,
+    chained: bool,
 ) -> Planes | NarrowPlanes:
-    """A depthwise convolution to a contiguous result of spatial `sizes`, that moves by `moves` of the image's rows."""
+    """A depthwise convolution to a contiguous result of spatial `sizes`, that moves by `moves` of the image's rows.
+
+    `chained`: each element is one chain of fused multiplications and additions, for any processor.
+    """
     depth, height, width = sizes
     row, lanes = moves[1] * image.row_step, tile_for(dtype, 1).lanes
     if width >= lanes or depth > 1:
-        return planes(dtype, batch, channels, image, sizes, moves, offsets, order)
+        return planes(dtype, batch, channels, image, sizes, moves, offsets, order, chained)
     reach = (height - 1) * row + width
     # The kernel computes `ROWS` rows at a time. These overlap: nothing behind the image is read.
     step = min(reach // ROWS, (reach - lanes) // (ROWS - 1))
@@ -97,12 +109,25 @@ def convolving(
         out_depth=0,
         out_row=step,
     )
-    lines = Planes(dtype, as_array(plane), np.ascontiguousarray(offsets), np.asarray(order))
+    lines = Planes(dtype, as_array(plane), np.ascontiguousarray(offsets), np.asarray(order), _tile(dtype, chained))
     return NarrowPlanes(lines, (height, row, width))
 
 
+def _tile(dtype: str, chained: bool) -> Tile:
+    tile = tile_for(dtype, 1)
+    return tile._replace(fused=True) if chained else tile
+
+
 def planes(
-    dtype: str, batch: int, channels: int, image: Image, sizes: Shape, moves: Shape, offsets: Any, order: Any
+    dtype: str,
+    batch: int,
+    channels: int,
+    image: Image,
+    sizes: Shape,
+    moves: Shape,
+    offsets: Any,
+    order: Any,
+    chained: bool,
 ) -> Planes:
     """`convolving` with wide rows, and the gradient of its weight with any."""
     depth, height, width = sizes
@@ -122,7 +147,7 @@ def planes(
         out_depth=height * width,
         out_row=width,
     )
-    return Planes(dtype, as_array(table), np.ascontiguousarray(offsets), np.asarray(order))
+    return Planes(dtype, as_array(table), np.ascontiguousarray(offsets), np.asarray(order), _tile(dtype, chained))
 
 
 _LANES = (4, 8, 16)
@@ -137,10 +162,13 @@ class TapPlan(NamedTuple):
     table: Any
     window: tuple[int, int, int]
     """Rows and columns of a window, and lanes of a vector."""
+    chained: bool
 
     def run_weights(self, out: Any, grad: Any, source: Any, workspace: Workspace) -> None:
         """Write the gradient of the weight to `out`; both it and `grad` are contiguous."""
-        kernel = depthwise_tap_sums(self.dtype, *self.window, tile_for(self.dtype, 1).fused)
+        kernel = depthwise_tap_sums(
+            self.dtype, *self.window, self.chained or tile_for(self.dtype, 1).fused, self.chained
+        )
         workspace.run(kernel, out, source, grad, self.table)
 
 
@@ -150,8 +178,11 @@ def rows_are_vectors(space: Space) -> bool:
     return depth == space.output[0] == 1 and 1 < width <= _LANES[-1] and height <= _MOST_ROWS and space.dilation[2] == 1
 
 
-def tap_sums(dtype: str, shape: Shape, steps: Shape, space: Space) -> tuple[Image, TapPlan]:
-    """The padded images of a depthwise convolution, and the gradient of its weight."""
+def tap_sums(dtype: str, shape: Shape, steps: Shape, space: Space, chained: bool) -> tuple[Image, TapPlan]:
+    """The padded images of a depthwise convolution, and the gradient of its weight.
+
+    `chained`: each sum is one chain of fused multiplications and additions over all images, for any processor.
+    """
     reach = tuple(
         (size - 1) * step + (count - 1) * gap + 1
         for size, step, count, gap in zip(space.output, space.stride, space.kernel, space.dilation, strict=True)
@@ -170,4 +201,4 @@ def tap_sums(dtype: str, shape: Shape, steps: Shape, space: Space) -> tuple[Imag
     )
     rows, columns = space.kernel[1:]
     lanes = next(each for each in _LANES if columns <= each)
-    return image, TapPlan(dtype, as_array(table), (rows, columns, lanes))
+    return image, TapPlan(dtype, as_array(table), (rows, columns, lanes), chained)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...._codegen.products.fixed_order import COLUMNS, FEW, ROWS, Sizes, few_rows_of_turned, fixed_order_product
+from ...._codegen.products.gemm import as_array
 from ...._codegen.rows.reduce import sums_in_order
 from ...._core.arrays.quick import joint_shape
 from ..elementwise.copy import copy_into
@@ -63,7 +64,7 @@ def product(left: Any, right: Any) -> Any:
 @functools.lru_cache(maxsize=1024)
 def _table(count: int, rows: int, columns: int, *others: int) -> Any:
     """All that depends on sizes alone: networks repeat theirs."""
-    return np.array(Sizes(count, rows, columns, *others, -(-rows // ROWS), -(-columns // COLUMNS)), np.int64)
+    return as_array(Sizes._make((count, rows, columns, *others, -(-rows // ROWS), -(-columns // COLUMNS))))
 
 
 def matrix_product(left: Any, right: Any) -> Any:

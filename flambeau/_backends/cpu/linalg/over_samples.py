@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...._codegen.ir import COMPILES
+from ...._codegen.products.gemm import as_array
 from ...._codegen.products.tree import COLUMNS, PANEL_COLUMNS, PANEL_ROWS, ROWS, TOGETHER, Sizes, tree_product
 from ..elementwise.copy import contiguous, copy_into
 from ..indexing.gather import add_slices
@@ -73,7 +74,8 @@ def _table(samples: int, steps: int, rows: int, columns: int, *strides: int) -> 
     """All that depends on sizes alone, and where subtrees begin: networks repeat their sizes."""
     levels, starts = _subtrees(samples, TOGETHER if steps == 1 else 2)
     blocks = -(-rows // ROWS), -(-columns // COLUMNS)
-    return np.array(Sizes(steps, rows, columns, *strides, 1 << levels, levels, *blocks), np.int64), starts
+    sizes = Sizes._make((steps, rows, columns, *strides, 1 << levels, levels, *blocks))
+    return as_array(sizes), starts
 
 
 def _in_panels(array: Any, width: int) -> Any:

@@ -262,7 +262,7 @@ def batch_norm(
 ) -> tuple[Array, Array, Array, Array] | None:
     """The result, the mean and 1 / deviation that the derivative needs (of evaluation: nothing), the variance."""
     size, dtype = input.size, input.dtype
-    if not size or input.ndim < 2 or REPRODUCIBILITY.machine:  # (NumPy runs no kernel of this)
+    if not size or input.ndim < 2 or (training and REPRODUCIBILITY.machine):  # (NumPy runs no kernel of this)
         return None
     lines = _as_lines(input)
     given = weight if weight is not None else bias
@@ -326,7 +326,7 @@ def batch_norm_backward(
     size, dtype = input.size, input.dtype
     if not size or input.ndim < 2 or grad.dtype is not dtype or rstd.dtype is not mean.dtype:
         return None
-    if REPRODUCIBILITY.machine:
+    if training and REPRODUCIBILITY.machine:
         return None
     if REPRODUCIBILITY.samples is not None and len(input) > 1:
         given = input, weight, running_mean, running_var, training, eps, result1, result2

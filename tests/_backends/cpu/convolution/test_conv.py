@@ -274,7 +274,7 @@ def test_rows_that_fill_no_vector_are_computed_as_one_that_ends_where_they_end()
         if not depthwise.fits("float32", 1, 1, sizes, row):
             assert (height - 1) * row + width < lanes
             continue
-        plan = depthwise.convolving("float32", 2, 3, image, sizes, (1, down, 1), [0, 1, 2], [0, 1, 2])
+        plan = depthwise.convolving("float32", 2, 3, image, sizes, (1, down, 1), [0, 1, 2], [0, 1, 2], chained=False)
         assert isinstance(plan, depthwise.NarrowPlanes)
         table = Depthwise(*plan.lines.table.tolist())
         computed = {at + table.out_row * number for number in range(table.height) for at in range(table.width)}

@@ -155,7 +155,7 @@ MODELS: dict[str, Start] = {
     "timm xcit": _image_model("xcit_nano_12_p16_224", 64, img_size=64),
     "timm eva": _image_model("eva02_tiny_patch14_224", 56, img_size=56),
     "timm coat": _image_model("coat_lite_tiny", 64, img_size=64),
-    "timm focalnet": _image_model("focalnet_tiny_srf", 64, depths=(1, 1, 2, 1)),
+    "timm focalnet": _image_model("focalnet_tiny_srf", 64),
     "timm inception-next": _image_model("inception_next_atto", 64),
     "timm starnet": _image_model("starnet_s050", 64),
     "gpt2": _language_model("GPT2:LMHeadModel", n_positions=64, n_embd=64, n_layer=2, n_head=4),

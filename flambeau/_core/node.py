@@ -59,6 +59,8 @@ class Node:
     prefix: ClassVar[str] = ""  # nodes that come from no op are named with their namespace
     holds: ClassVar[bool] = True
     """Whether there may be something to `release`."""
+    makes_gradients: bool = False
+    """Whether what `apply` returns is new, or seen by nobody else: a leaf may take it as its own gradient."""
     edges: tuple[Edge, ...]
     outputs: tuple[tuple[tuple[int, ...], Kind], ...]
     sequence: int
@@ -400,6 +402,7 @@ class OpNode(Node):
     """
 
     __slots__ = ()
+    makes_gradients = True
     formulas: ClassVar[tuple[tuple[Formula, tuple[str, ...]] | None, ...]] = ()
     joint: ClassVar[tuple[Formula, tuple[str, ...]] | None] = None
     saved_names: ClassVar[tuple[str, ...]] = ()

@@ -216,7 +216,7 @@ class _Pass:
                         continue
                     fresh = False
                 else:
-                    unseen = isinstance(node, OpNode) and (hooks is None or not hooks.post)
+                    unseen = node.makes_gradients and (hooks is None or not hooks.post)
                     fresh = unseen and id(result) != given
                     if (
                         type(result) is not Tensor

@@ -355,7 +355,7 @@ class _Models(Writer):
         self.line("see(vars(found) if isinstance(found, types.SimpleNamespace) else found)", 1)
         if self.chance(0.8):
             self.line(
-                "loss = getattr(found, 'loss', None)\nif loss is None: loss = first_of(found).float().pow(2).mean()", 1
+                "loss = getattr(found, 'loss', None)\nif loss is None: loss = first_of(found).double().pow(2).mean()", 1
             )
             self.line("if loss.requires_grad:", 1)
             step = self.pick(

@@ -202,11 +202,12 @@ def _ones_like(tensor: Tensor) -> Tensor:
 class CompiledFunctionBackward(Node):
     """The backward part of a compiled call."""
 
-    __slots__ = ("_arrays", "_region", "_tensors")
+    __slots__ = ("_arrays", "_region", "_tensors", "makes_gradients")
 
     def __init__(self, region: Region, inputs: Sequence[Tensor]) -> None:
         initialise(self, tuple([each._edge() for each in inputs]), region.outputs)
         self._region = region
+        self.makes_gradients = region.makes_gradients
         self._tensors: Any = None
         self._arrays: Any = None
         """What the forward part saves; the program puts it here in the end."""
@@ -266,11 +267,7 @@ class Region:
     device_segments: Sequence[Any] = ()
 
     def __init__(self, joint: Joint, backward: Sequence[Item], saved: Sequence[Value]) -> None:
-        self.outputs = tuple([(each._array.shape, each._kind) for each in joint.outputs])
-        self.kinds = [each._kind for each in joint.inputs]
-        self.behind = joint.behind
-        """The positions of the outputs that each input's gradient depends on: without these it has none."""
-        self.note_parameters(joint, saved)
+        self.note_sides(joint, saved)
         self._items, self._results = list(backward), list(joint.results)
 
     def plan(self) -> None:
@@ -283,8 +280,14 @@ class Region:
         self.backward: Callable[..., Any] = source.function("backward", ", ".join(self.parameters))
         self._items.clear()
 
-    def note_parameters(self, joint: Joint, saved: Sequence[Value]) -> None:
-        """Take note of what the backward part is a function of."""
+    def note_sides(self, joint: Joint, saved: Sequence[Value]) -> None:
+        """Take note of what the backward part is a function of, and where gradients come from and go."""
+        self.outputs = tuple([(each._array.shape, each._kind) for each in joint.outputs])
+        self.kinds = [each._kind for each in joint.inputs]
+        self.makes_gradients = all(each.is_cpu for each in self.kinds)
+        """Whether gradients lie in memory of their own. Those of a device lie in its graph's, which is used again."""
+        self.behind = joint.behind
+        """The positions of the outputs that each input's gradient depends on: without these it has none."""
         self.parameters = list(dict.fromkeys([f"v{each.number}" for each in (*joint.arriving, *saved)]))
         self._partial = joint.partial
 

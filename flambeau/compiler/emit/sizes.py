@@ -177,15 +177,13 @@ class SizedRegion(Region):
     text: str
 
     def __init__(self, joint: Joint, backward: Sequence[Item], saved: Sequence[Value]) -> None:
-        self.outputs = tuple([(each._array.shape, each._kind) for each in joint.outputs])
-        self.kinds, self.behind = [each._kind for each in joint.inputs], joint.behind
         self.source = source = SizedSource()
         source.items(backward, [each for each in joint.results if each is not None])
         self.stages = stages_of(source.parts, backward=True)
         source.parts.clear()
         results = ["None" if each is None else f"v{each.number}" for each in joint.results]
         source.lines = [source.unpacked(), *source.lines, f"return [{', '.join(results)}]"]
-        self.note_parameters(joint, saved)
+        self.note_sides(joint, saved)
         self.text = "\n".join([*self.parameters, *source.lines])
 
     def plan(self) -> None:

@@ -1,0 +1,98 @@
+"""Gradients that compiled calls give to leaves: not copied, and nobody else's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import flambeau
+from flambeau import nn
+from flambeau.autograd import engine
+
+CALLS = 6
+
+
+def test_gradients_are_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    copies: list[Any] = []
+    copied_like: Callable[..., Any] = engine._copied_like
+
+    def counted(*args: Any) -> Any:
+        copies.append(args)
+        return copied_like(*args)
+
+    monkeypatch.setattr(engine, "_copied_like", counted)
+    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 36, 64))
+    compiled = flambeau.compile(model)
+    for _ in range(CALLS):
+        model.zero_grad()
+        compiled(flambeau.randn(4, 3, 8, 8)).sum().backward()
+    assert flambeau.compiler.explain(compiled).programs
+    assert not copies
+
+
+def test_leaves_with_one_gradient_each_have_their_own() -> None:
+    first, second = flambeau.ones(40, 40, requires_grad=True), flambeau.ones(40, 40, requires_grad=True)
+
+    @flambeau.compile
+    def function() -> Any:
+        return first + second
+
+    for _ in range(CALLS):
+        first.grad = second.grad = None
+        function().backward(flambeau.full((40, 40), 3.0))
+        assert first.grad is not None
+        first.grad.mul_(2)
+        assert second.grad is not None
+        assert second.grad.unique().tolist() == [3.0]
+
+
+def test_a_gradient_that_comes_in_is_not_the_leaf_s() -> None:
+    leaf = flambeau.ones(40, 40, requires_grad=True)
+
+    @flambeau.compile
+    def function() -> Any:
+        return leaf.t().relu().t() + 0, leaf.view(1600)
+
+    for _ in range(CALLS):
+        leaf.grad = None
+        given = flambeau.full((1600,), 3.0)
+        function()[1].backward(given)
+        assert leaf.grad is not None
+        leaf.grad.mul_(2)
+        assert given.unique().tolist() == [3.0]
+
+
+def test_a_saved_tensor_that_is_the_gradient_stays_as_it_was() -> None:
+    leaf, factor = flambeau.ones((), requires_grad=True), flambeau.tensor(3.0)
+
+    @flambeau.compile
+    def function() -> Any:
+        return leaf * factor
+
+    for _ in range(CALLS):
+        leaf.grad = None
+        result = function()
+        for time in range(1, 4):
+            result.backward(retain_graph=True)
+            assert leaf.grad is not None
+            assert leaf.grad.item() == 3.0 * time
+        assert factor.item() == 3.0
+        leaf.grad.mul_(5)
+        result.backward()
+        assert leaf.grad.item() == 48.0
+
+
+def test_gradients_of_a_call_before_stay() -> None:
+    model = nn.Sequential(nn.Linear(64, 64), nn.LayerNorm(64), nn.Linear(64, 64))
+    compiled = flambeau.compile(model)
+    kept: list[list[Any]] = []
+    copied: list[list[Any]] = []
+    for number in range(CALLS):
+        model.zero_grad()
+        compiled(flambeau.full((8, 64), number + 1.0)).square().sum().backward()
+        kept.append([each.grad for each in model.parameters()])
+        copied.append([each.clone() for each in kept[-1]])
+    for gradients, copies in zip(kept, copied, strict=True):
+        assert all(map(flambeau.equal, gradients, copies))

@@ -12,7 +12,14 @@ from typing import Any, TypeVar, cast
 from ._core.modes import THREAD
 from ._core.tensor import Tensor
 from ._dispatch.public.namespaces import bound_to, is_unbound
-from ._dispatch.public.overrides import DisableTorchFunctionSubclass, FunctionMode, has_override, run_override, seen_by
+from ._dispatch.public.overrides import (
+    DisableTorchFunctionSubclass,
+    FunctionMode,
+    has_users_override,
+    run_override,
+    seen_by,
+    users_overriding,
+)
 from ._dispatch.public.registry import FUNCTIONS, METHODS, load_all, resolved
 
 __all__ = [
@@ -70,19 +77,19 @@ def has_torch_function(namespace: Any, /, relevant_args: Iterable[Any]) -> bool:
         >>> torch.overrides.has_torch_function((torch.ones(1), 2))
         False
     """
-    return has_override(relevant_args)
+    return has_users_override(relevant_args)
 
 
 @bound_to("overrides")
 def has_torch_function_unary(namespace: Any, /, argument: Any) -> bool:
     """Whether one argument has a `__torch_function__` that has to be asked."""
-    return has_override((argument,))
+    return has_users_override((argument,))
 
 
 @bound_to("overrides")
 def has_torch_function_variadic(namespace: Any, /, *arguments: Any) -> bool:
     """Whether one of the arguments has a `__torch_function__` that has to be asked."""
-    return has_override(arguments)
+    return has_users_override(arguments)
 
 
 def handle_torch_function(
@@ -135,8 +142,8 @@ def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[F
         @functools.wraps(function)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
             relevant = dispatcher(*args, **kwargs)
-            if has_override(relevant):
-                return run_override(wrapped, relevant, args, kwargs)
+            if has_users_override(relevant):
+                return run_override(wrapped, users_overriding(relevant), args, kwargs)
             return function(*args, **kwargs)
 
         return cast(Function, wrapped)

@@ -105,6 +105,7 @@ class QuantizedTensor(Tensor):
     __slots__ = ("_quantizer",)
     __module__ = "flambeau"
     _has_no_other_ops = True  # its `__torch_function__` is heeded where those of users' classes are not
+    _is_plain_to_users = True
     _quantizer: Quantizer
     is_quantized = True
 

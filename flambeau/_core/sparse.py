@@ -70,6 +70,7 @@ class SparseTensor(Tensor):
     __slots__ = ()
     __module__ = "flambeau"
     _has_no_other_ops = True  # its `__torch_function__` is heeded where those of users' classes are not
+    _is_plain_to_users = True
     _array: Any
 
     @classmethod

@@ -60,6 +60,23 @@ def overriding(values: Iterable[Any]) -> Iterable[Any]:
             yield value
 
 
+def users_overriding(values: Iterable[Any]) -> list[Any]:
+    """The values that are to be asked to run a function that is no op.
+
+    Sparse tensors and their like have a `__torch_function__` for the sake of ops alone: PyTorch's are plain tensors.
+    """
+    if THREAD.modes.overrides_disabled:
+        return []
+    return [each for each in overriding(values) if not hasattr(type(each), "_is_plain_to_users")]
+
+
+def has_users_override(values: Iterable[Any]) -> bool:
+    """Whether one of `values`, or a mode of this thread, is to be asked to run a function that is no op."""
+    if not DIRECT_TYPES and THREAD.modes.functions:
+        return True
+    return bool(users_overriding(values))
+
+
 def disabled_torch_function(*args: Any, **kwargs: Any) -> Any:
     """As a class's `__torch_function__`: its instances run ops as plain tensors do."""
     return NotImplemented

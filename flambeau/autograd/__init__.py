@@ -15,7 +15,7 @@ from .._core.process.caller import warn_user_once
 from .._core.slots import SLOTS
 from .._core.tensor import Tensor, new_counter
 from .._core.text.memory_errors import out_of_memory
-from .._dispatch.public.overrides import has_override, run_override
+from .._dispatch.public.overrides import has_users_override, run_override, users_overriding
 from . import graph
 from .engine import run_backward
 from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
@@ -64,11 +64,11 @@ def backward(
     if inputs is not None and len(_as_tuple(inputs)) == 0:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     outputs = _as_tuple(tensors)
-    if has_override(outputs):
+    if has_users_override(outputs):
         options = {
             "grad_tensors": grad_tensors, "retain_graph": retain_graph, "create_graph": create_graph, "inputs": inputs,
         }  # fmt: skip
-        run_override(backward, outputs, (tensors,), options)
+        run_override(backward, users_overriding(outputs), (tensors,), options)
         return
     roots = root_gradients(outputs, _optional_tuple(grad_tensors, len(outputs)))
     wanted = None
@@ -160,12 +160,12 @@ def grad(
         return dict(zip(inputs, listed, strict=True))
     wanted_of = _as_tuple(inputs)
     relevant = (*results_of, *wanted_of)
-    if has_override(relevant):
+    if has_users_override(relevant):
         options = {
             "grad_outputs": grad_outputs, "retain_graph": retain_graph, "create_graph": create_graph,
             "allow_unused": allow_unused, "is_grads_batched": is_grads_batched, "materialize_grads": materialize_grads,
         }  # fmt: skip
-        return run_override(grad, relevant, (results_of, wanted_of), options)
+        return run_override(grad, users_overriding(relevant), (results_of, wanted_of), options)
     if not wanted_of:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     given = _optional_tuple(grad_outputs, len(results_of))

@@ -146,3 +146,13 @@ def test_what_is_not_built_says_so() -> None:
         flambeau.nn.functional.linear(masked, flambeau.ones(2, 3))
     with pytest.raises(TypeError, match="not those of a sparse layout"):
         flambeau.masked.masked_tensor(flambeau.eye(2).to_sparse(), flambeau.eye(2).bool())
+
+
+@differential
+def test_autograd_takes_masked_tensors(torch: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that masked tensors are a prototype
+        leaf = _masked(torch, requires_grad=True)
+        torch.autograd.backward((leaf * 2).sum())
+        (found,) = torch.autograd.grad((leaf * leaf).sum(), leaf)
+        return leaf.grad.to_tensor(0.0), found.to_tensor(0.0)

@@ -297,3 +297,31 @@ def test_operators_heed_overrides(torch: Any) -> Any:
     told = torch.ones(2, 2).as_subclass(Told)
     changes = ("__isub__", "__itruediv__", "__imod__", "__ipow__")
     return [told**2, ~told, told.split(1), told % 2, told // 2, *(getattr(told, change)(2) for change in changes)]
+
+
+@differential
+def test_autograd_takes_nested_tensors(torch: Any) -> Any:
+    def found(differentiate: Callable[[Any, Any], Any]) -> Any:
+        leaf = _nested(torch, requires_grad=True)
+        grad = differentiate(leaf * leaf, leaf)
+        return type(grad).__name__, grad.values()
+
+    def backward(result: Any, leaf: Any) -> Any:
+        torch.autograd.backward(result, torch.ones_like(result))
+        return leaf.grad
+
+    return (
+        found(lambda result, leaf: torch.autograd.grad(result, leaf, torch.ones_like(result))[0]),
+        found(lambda result, leaf: torch.autograd.grad(result.values().sum(), [leaf])[0]),
+        found(backward),
+    )
+
+
+@differential
+def test_functions_of_ones_own_take_nested_tensors(torch: Any) -> Any:
+    def double(x: Any) -> Any:
+        if torch.overrides.has_torch_function((x,)):
+            return torch.overrides.handle_torch_function(double, (x,), x)
+        return x * 2
+
+    return double(_nested(torch)).values()

@@ -273,3 +273,28 @@ def test_users_classes_do_not_disable_it() -> None:
         assert (s * 2).to_dense().sum() == 24
         with pytest.raises(NotImplementedError, match="aten::exp"):
             s.exp()
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@same
+def test_autograd_takes_sparse_leaves_and_results(T: Any, name: str) -> Any:
+    s = matrix(T, coalesced=True).detach().clone().requires_grad_()
+    result = FUNCTIONS[name](T, s)
+    (found,) = T.autograd.grad(_sum(result), s)
+    T.autograd.backward([_sum(FUNCTIONS[name](T, s))])
+    return found.layout, found.to_dense() * 1, s.grad.to_dense()
+
+
+@same
+def test_gradients_that_come_in_sparse(T: Any) -> Any:
+    s = matrix(T, coalesced=True).detach().clone().requires_grad_()
+    dense = T.arange(6.0).reshape(2, 3).requires_grad_()
+    grad = T.ones(2, 3).to_sparse()
+    T.autograd.backward(s * 2, grad)
+    compressed = T.eye(2).to_sparse_csr().requires_grad_()
+    return (
+        s.grad.to_dense(),
+        T.autograd.grad(s * 2, {"s": s}, grad)["s"].to_dense(),
+        T.autograd.grad(dense.to_sparse(), dense, grad),
+        T.autograd.grad((compressed @ T.ones(2, 2)).sum(), compressed)[0].to_dense(),
+    )

@@ -186,3 +186,43 @@ def test_a_gradient_keeps_its_class(T: Any) -> Any:
     x = T.tensor([1.0]).as_subclass(logging_class(T, []))
     x.grad = T.ones(1)
     return type(x.grad).__name__
+
+
+def _unusual(T: Any, name: str) -> Any:
+    eye = T.eye(2)
+    made = {
+        "sparse": eye.to_sparse,
+        "compressed": eye.to_sparse_csr,
+        "opaque": eye.to_mkldnn,
+        "quantized": lambda: T.quantize_per_tensor(eye, 1.0, 0, T.qint8),
+        "parameter": lambda: T.nn.Parameter(eye),
+    }
+    return made[name]()
+
+
+@pytest.mark.parametrize("name", ["sparse", "compressed", "opaque", "quantized", "parameter"])
+@differential
+def test_unusual_tensors_are_no_users_class(T: Any, name: str) -> Any:
+    x = _unusual(T, name)
+    overrides = T.overrides
+
+    @overrides.wrap_torch_function(lambda value: (value,))
+    def same(value: Any) -> Any:
+        return value
+
+    return (
+        overrides.has_torch_function((x,)),
+        overrides.has_torch_function_unary(x),
+        overrides.has_torch_function_variadic(x, x),
+        T._C._has_torch_function((x, 1)),
+        overrides.is_tensor_like(x),
+        same(x) is x,
+    )
+
+
+@differential
+def test_gradients_through_opaque_tensors(T: Any) -> Any:
+    x = T.eye(2, requires_grad=True)
+    return T.autograd.grad(x.to_mkldnn(), x, T.ones(2, 2).to_mkldnn()), T.autograd.grad(
+        x.to_mkldnn().to_dense().sum(), x
+    )

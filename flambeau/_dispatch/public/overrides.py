@@ -8,7 +8,15 @@ from typing import Any, TypeVar
 from ..._core.modes import THREAD
 from ..._core.process.interrupts import uninterrupted
 from ..._core.process.locks import new_lock
-from ..._core.subclasses import all_plain, disabled_torch_function, has_override, overriding, retype
+from ..._core.subclasses import (
+    all_plain,
+    disabled_torch_function,
+    has_override,
+    has_users_override,
+    overriding,
+    retype,
+    users_overriding,
+)
 from ..._core.tensor import DIRECT_TYPES, PLAIN_TYPES, Tensor
 
 __all__ = [
@@ -20,12 +28,14 @@ __all__ = [
     "default_torch_function",
     "disabled_torch_function",
     "has_override",
+    "has_users_override",
     "original_of",
     "retype",
     "run_override",
     "run_watched",
     "seen_by",
     "shown_as_function",
+    "users_overriding",
 ]
 
 Result = TypeVar("Result")

@@ -41,6 +41,7 @@ class MkldnnTensor(Tensor):
     __slots__ = ()
     __module__ = "flambeau"
     _has_no_other_ops = True  # its `__torch_function__` is heeded where those of users' classes are not
+    _is_plain_to_users = True
     is_mkldnn = True
 
     @classmethod
@@ -117,12 +118,12 @@ def _run(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return args[0] if name in _CHANGES else _opaque(result)
 
 
-@primitive("ToMkldnnBackward0", self=lambda grad: grad)
+@primitive("ToMkldnnBackward0", self=lambda grad: _plain(grad))
 def _to_opaque(self: Array) -> Array:
     return self.copy()
 
 
-@primitive("ToDenseBackward0", self=lambda grad: grad)
+@primitive("ToDenseBackward0", self=lambda grad: grad.contiguous())
 def _to_dense(self: Array) -> Array:
     return self.copy()
 

@@ -16,7 +16,7 @@ from flambeau._core.size import Size
 from flambeau._core.tensor import Tensor
 from flambeau._dispatch.public.keys import DispatchKey, DispatchKeySet
 from flambeau._dispatch.public.keys import ExcludeDispatchKeyGuard as _ExcludeDispatchKeyGuard
-from flambeau._dispatch.public.overrides import DisableTorchFunction, DisableTorchFunctionSubclass, has_override
+from flambeau._dispatch.public.overrides import DisableTorchFunction, DisableTorchFunctionSubclass, has_users_override
 from flambeau._dispatch.public.overrides import disabled_torch_function as _disabled_torch_function_impl
 from flambeau.autograd.grad_mode import set_grad_enabled
 from flambeau.futures import Future
@@ -29,7 +29,7 @@ __all__ = [
 
 TensorBase = _TensorBase = Tensor
 _TensorMeta = type(Tensor)
-_has_torch_function = has_override
+_has_torch_function = has_users_override
 
 __getattr__, __dir__ = (
     Table(__name__)
@@ -66,11 +66,11 @@ def _is_cow_tensor(tensor: Tensor) -> bool:
 
 
 def _has_torch_function_unary(value: Any) -> bool:
-    return has_override((value,))
+    return has_users_override((value,))
 
 
 def _has_torch_function_variadic(*values: Any) -> bool:
-    return has_override(values)
+    return has_users_override(values)
 
 
 def _get_default_device() -> str:

@@ -6,8 +6,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from flambeau._core.tensor import Tensor
+from flambeau._dispatch.public.overrides import DisableTorchFunctionSubclass
 
 Own = TypeVar("Own", bound="Carrier")
+_OWN = (__name__.partition(".")[0], "torch", "")
+"""The packages whose functions are ops: this one, under its name and under that for which it may stand in."""
 
 
 class Carrier(Tensor):
@@ -86,12 +89,40 @@ class Carrier(Tensor):
         own = gradient._inner if isinstance(gradient, Carrier) else gradient
         self._inner.backward(own, retain_graph, create_graph, inputs)
 
+    @staticmethod
+    def _run_no_op(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A function of carriers that is no op: a user's, or one of autograd."""
+        if func.__module__.partition(".")[2] != "autograd":
+            with DisableTorchFunctionSubclass():
+                return func(*args, **kwargs)
+        found = func(*_inner_of(args), **{name: _inner_of(each) for name, each in kwargs.items()})
+        if found is None:
+            return None
+        _, wanted = args
+        return tuple(
+            each if each is None or not isinstance(like, Carrier) else like._around(each)
+            for each, like in zip(found, wanted, strict=True)
+        )
+
     def _as_text(self) -> str:
         """How it prints."""
         raise NotImplementedError
 
     def __format__(self, format_spec: str) -> str:
         return format(repr(self), format_spec)
+
+
+def _inner_of(value: Any) -> Any:
+    """What carriers, alone or in a list, carry."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(_inner_of(each) for each in value)
+    return value._inner if isinstance(value, Carrier) else value
+
+
+def is_no_op(func: Any) -> bool:
+    """Whether a function is autograd's or a user's, and no function of tensors."""
+    home = (getattr(func, "__module__", None) or "").split(".")
+    return home[1:] == ["autograd"] or home[0] not in _OWN
 
 
 def _repr(self: Carrier, *, tensor_contents: str | None = None) -> str:

@@ -46,6 +46,8 @@ class MaskedTensor(Carrier):
     if TYPE_CHECKING:
         _mask: Tensor
 
+    _has_no_other_ops = True  # its `__torch_function__` is heeded where those of users' classes are not
+
     def __new__(cls, data: Tensor, mask: Tensor, requires_grad: bool = False) -> MaskedTensor:
         _check(data, mask)
         if data.requires_grad:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..._core.tensor import Tensor
 from ..._dispatch.public.overrides import original_of
+from ..._torch._subclasses.carrier import is_no_op
 from ..._torch._subclasses.functions import changes_its_first, is_elementwise
 from .core import MaskedTensor, _masked
 
@@ -52,6 +53,8 @@ def run(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return func(args[0]._inner)
     if name in ("tolist", "numpy", "__array__"):
         raise RuntimeError(f".{name}() is not supported for tensor subclasses, got MaskedTensor")
+    if is_no_op(func):
+        return MaskedTensor._run_no_op(func, args, kwargs)
     raise TypeError(f"{name}() of masked tensors is not built: use get_data() and get_mask(), or to_tensor(value)")
 
 

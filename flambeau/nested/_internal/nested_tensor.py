@@ -25,6 +25,7 @@ class NestedTensor(Carrier):
         _ragged_idx: int
 
     is_nested = True
+    _has_no_other_ops = True  # its `__torch_function__` is heeded where those of users' classes are not
 
     def __new__(
         cls, values: Tensor, offsets: Tensor, lengths: Tensor | None = None, *, ragged: int = 1

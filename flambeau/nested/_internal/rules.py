@@ -7,6 +7,7 @@ from typing import Any
 
 from ..._core.tensor import Tensor
 from ..._dispatch.public.overrides import original_of
+from ..._torch._subclasses.carrier import is_no_op
 from ..._torch._subclasses.functions import changes_its_first, is_elementwise
 from .nested_tensor import NestedTensor
 from .padding import for_each_element, padded, unpadded
@@ -34,6 +35,8 @@ def run(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return rule(func, *args, **kwargs)
     if name in _ALIKE or is_elementwise(name):
         return _on_values(func, args, kwargs)
+    if is_no_op(func):
+        return NestedTensor._run_no_op(func, args, kwargs)
     raise NotImplementedError(
         f"{name}() of nested tensors is not built: use values(), unbind() or to_padded_tensor(), and ordinary tensors"
     )

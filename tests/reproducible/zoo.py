@@ -80,8 +80,9 @@ def with_batches(model: Any, inputs: dict[str, Any]) -> str:
     order = list(range(size - 1, -1, -1))
     differs: list[str] = []
     with torch.reproducible("batch"), torch.no_grad():
-        whole = _of_samples(evaluated(model, inputs, gradients=False), size)
-        turned = _of_samples(evaluated(model, _chosen(inputs, order, size), gradients=False), size)
+        first = evaluated(model, _chosen(inputs, [0], size), gradients=False)
+        whole = _of_samples(evaluated(model, inputs, gradients=False), first, size)
+        turned = _of_samples(evaluated(model, _chosen(inputs, order, size), gradients=False), first, size)
         differs += _different({name: each[order] for name, each in whole.items()}, turned)
         for sample in range(size):
             alone = evaluated(model, _chosen(inputs, [sample], size), gradients=False)
@@ -112,8 +113,13 @@ def _chosen(inputs: dict[str, Any], samples: list[int], size: int) -> dict[str, 
     }
 
 
-def _of_samples(found: Evaluated, size: int) -> Evaluated:
-    return {name: each for name, each in found.items() if each.dim() and len(each) == size}
+def _of_samples(found: Evaluated, alone: Evaluated, size: int) -> Evaluated:
+    """What belongs to single samples: not what compares each with all others, which has another shape for one."""
+    return {
+        name: each
+        for name, each in found.items()
+        if each.dim() and len(each) == size and each.shape[1:] == alone[name].shape[1:]
+    }
 
 
 def _different(one: Evaluated, other: Evaluated) -> list[str]:
@@ -158,7 +164,7 @@ def on_machines(name: str) -> str:
 def _attempted(question: Callable[..., str], *given: Any) -> str:
     try:
         return question(*given)
-    except RuntimeError as error:
+    except (IndexError, RuntimeError) as error:
         return f"raises: {error}"
 
 

@@ -326,14 +326,6 @@ def weight_gradient(input: Array, grad: Array, kernel: Shape, geometry: Geometry
     """The gradient of the weight of `correlate`, from the gradient of its result."""
 
 
-# ----- powers -------------------------------------------------------------------------------------------------------
-
-
-@_of_array
-def power_gradient(grad: Array, self: Array, exponent: Any) -> Array | None:
-    """`grad * exponent * self ** (exponent - 1)`, each step rounded, in one pass."""
-
-
 # ----- attention ----------------------------------------------------------------------------------------------------
 
 

@@ -8,6 +8,9 @@ import sys
 import pytest
 
 import flambeau
+from flambeau._core.modes import THREAD
+
+from .watched_runs import ASKED, Listener, compared
 
 
 @pytest.mark.skipif(
@@ -21,5 +24,15 @@ def test_watched_runs_have_the_kernels_of_plain_ones() -> None:
     *different, last = done.stdout.splitlines()
     assert not different, "\n".join(different)
     count, heard = int(last.split()[0]), int(last.split()[3])
-    assert count >= 220
+    assert count >= 247
     assert heard > 20 * count
+
+
+def test_what_differs_is_said() -> None:
+    def step() -> None:
+        ASKED.append(("launch", "one"))
+        if THREAD.modes.watcher is not None:
+            ASKED.append(("launch", "another"))
+
+    assert compared(step, Listener()) == ("1 and 2 calls; number -1: the longer of them goes on", 1)
+    assert compared(lambda: ASKED.append(("launch", "one")), Listener()) == ("", 1)

@@ -17,7 +17,7 @@ nn, F = torch.nn, torch.nn.functional
 ASKED: list[tuple[str, str]] = []
 
 
-class _Listener(Watcher):
+class Listener(Watcher):
     """Hears of ops and does nothing with them."""
 
     def __init__(self) -> None:
@@ -84,6 +84,30 @@ class _Subscripts(nn.Module):
         return written + highest.gather(2, torch.zeros_like(highest, dtype=torch.int64)) + torch.where(self.mask, y, x)
 
 
+class _Powers(nn.Module):
+    """Small powers, whose derivatives devices have in one kernel."""
+
+    def forward(self, x: Any) -> Any:
+        """Of any shape."""
+        return x**2 + x**3 + x.pow(4)
+
+
+class _Written(nn.Module):
+    """A tensor that is changed in place where a mask says so, at indices, and by rows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("mask", torch.arange(16) % 3 == 0)
+        self.register_buffer("positions", torch.tensor([1, 0]))
+
+    def forward(self, x: Any) -> Any:
+        """Of (batch, length, 16)."""
+        written = (x * 2).masked_fill_(self.mask, -100.0)
+        written.index_fill_(1, self.positions, 1.0).index_add_(0, self.positions, x)
+        written.scatter_(1, torch.zeros_like(x, dtype=torch.int64), x.detach())
+        return x + written.detach().masked_fill_(self.mask, 3.0)
+
+
 class _Tokens(nn.Module):
     """Words and places, looked up in tables; the loss of a language model."""
 
@@ -122,6 +146,8 @@ _NETWORKS: dict[str, Callable[[], tuple[Any, tuple[int, ...]]]] = {
     "gated": lambda: _rows(_Gated(), _Gated(), nn.RMSNorm(16)),
     "encoder": lambda: _rows(nn.TransformerEncoderLayer(16, 2, 32, 0.1, batch_first=True)),
     "subscripts": lambda: _rows(_Subscripts(), nn.LayerNorm(16)),
+    "powers": lambda: _rows(nn.Linear(16, 16), _Powers()),
+    "written in place": lambda: _rows(nn.Linear(16, 16), _Written()),
     "tokens": lambda: _rows(_Tokens()),
     "LSTM": lambda: _rows(_Recurrent(nn.LSTM(16, 16, batch_first=True))),
     "GRU": lambda: _rows(_Recurrent(nn.GRU(16, 16, batch_first=True))),
@@ -186,25 +212,31 @@ def _asked_in(step: Callable[[], Any]) -> list[tuple[str, str]]:
     return ASKED[:]
 
 
+def compared(step: Callable[[], Any], listener: Listener) -> tuple[str, int]:
+    """Where a step asks other things of the device while `listener` hears of its ops; how much it asks otherwise."""
+    plain = _asked_in(step)
+    with listener:
+        watched = _asked_in(step)
+    if watched == plain:
+        return "", len(plain)
+    place = next((i for i, (a, b) in enumerate(zip(plain, watched, strict=False)) if a != b), -1)
+    seen = f"{plain[place]}, {watched[place]}" if place >= 0 else "the longer of them goes on"
+    return f"{len(plain)} and {len(watched)} calls; number {place}: {seen}", len(plain)
+
+
 def main() -> None:
     """Compare, and print the steps that differ with the first thing that does, and how many there are."""
     with idle_device(lambda what, which: ASKED.append((what, which))):
         steps = _steps()
-        heard = 0
+        listener = Listener()
         for step in steps.values():
             for _ in range(3):
                 step()
         for name, step in steps.items():
-            plain = _asked_in(step)
-            with _Listener() as listener:
-                watched = _asked_in(step)
-            heard += listener.heard
-            if watched != plain:
-                place = next((i for i, (a, b) in enumerate(zip(plain, watched, strict=False)) if a != b), -1)
-                print(
-                    f"{name}: {len(plain)} and {len(watched)} calls; number {place}: {plain[place]}, {watched[place]}"
-                )
-        print(f"{len(steps)} steps compared, {heard} ops heard of")
+            difference, _ = compared(step, listener)
+            if difference:
+                print(f"{name}: {difference}")
+        print(f"{len(steps)} steps compared, {listener.heard} ops heard of")
 
 
 if __name__ == "__main__":

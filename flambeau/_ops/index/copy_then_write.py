@@ -26,6 +26,7 @@ from ..._dispatch.changes.inplace import (
     version_before,
 )
 from ..._dispatch.dispatch import Formula, Primitive, primitive
+from ..._dispatch.interpreter import watched
 from ..._dispatch.public.registry import public
 from ..tensor.copy import copied
 
@@ -60,6 +61,9 @@ def writing(
 def change(op: Any, name: str, target: Tensor, *args: Any) -> Tensor:
     """Run the writing primitive `op` on `target` itself."""
     modes = THREAD.modes
+    if modes.watcher is not None:
+        watched(op, (target, *args), modes, functools.partial(change, op, name))
+        return target
     node_type = op.node_class
     reads_old_content = node_type is not None and ("self" in node_type.saved_names or "result" in node_type.saved_names)
     if target._kind not in modes.direct or target._kind.indirect or (modes.grad and reads_old_content):

@@ -7,7 +7,6 @@ from typing import Any, overload
 
 import numpy as np
 
-from ..._backends import arrays as array_functions
 from ..._core.backend import as_array, read, undispatched
 from ..._core.dtype import (
     BOOL,
@@ -29,13 +28,13 @@ from ..._dispatch.arguments.autocast_rules import FULL, on
 from ..._dispatch.arguments.precision import in_single, no_gradient, only_where
 from ..._dispatch.arguments.promotion import Operand, is_number, result_type_of, scalar_category
 from ..._dispatch.axes import ELEMENTS
+from ..._dispatch.backend_op import BackendOp
 from ..._dispatch.call.elementwise import shape_error
 from ..._dispatch.changes.direct_updates import add_scaled, can_write, write
 from ..._dispatch.changes.inplace import run_inplace
 from ..._dispatch.compiled_body import compiled_at_any_size, pointwise
 from ..._dispatch.dispatch import Array, Primitive, primitive
 from ..._dispatch.elementwise import FLOATING, binary
-from ..._dispatch.gradients.array_derivatives import on_arrays
 from ..._dispatch.gradients.undifferentiable import no_derivative
 from ..._dispatch.public.overrides import has_override, run_override
 from ..._dispatch.public.protocol import reordered, write_out
@@ -493,10 +492,15 @@ def _power_of_number(base: Any, exponent: Array) -> Array:
     return np.ones_like(exponent) if base == 1 else _power(base, exponent)
 
 
-@on_arrays(array_functions.power_gradient)
+_power_gradient = BackendOp("power_gradient")
+
+
 def _pow_self_gradient(grad: Tensor, self: Tensor, exponent: Any) -> Tensor:
     if exponent == 0:
         return no_gradient(grad)
+    done: Tensor | None = _power_gradient(grad, self, exponent)
+    if done is not None:
+        return done
     is_square = exponent == 2 and not THREAD.modes.grad and not self.is_complex()  # recorded, it is PyTorch's nodes
     slope: Tensor = exponent * (self if is_square else self.pow(exponent - 1))
     return grad * conj(slope)

@@ -61,7 +61,7 @@ def pow_number(self: DeviceArray, exponent: Any) -> DeviceArray | None:
 
 
 def power_gradient(grad: DeviceArray, self: DeviceArray, exponent: Any) -> DeviceArray | None:
-    """The derivative of small powers, with the steps of its formula."""
+    """Lowering of the derivative of small powers: `grad * exponent * self ** (exponent - 1)`, each step rounded."""
     fits = exponent in _SLOPES and grad.dtype in _FULL and grad.dtype == self.dtype and grad.shape == self.shape
     compiled = _slope(exponent, grad.dtype) if fits else None
     return None if compiled is None else compiled.binary(grad, self)

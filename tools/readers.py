@@ -15,6 +15,7 @@ from typing import NamedTuple
 from flambeau._backends.cpu import lowerings as of_cpu
 from flambeau._backends.cuda import lowerings as of_cuda
 from flambeau._dispatch.arguments.autocast_rules import RULED
+from flambeau._dispatch.backend_op import BackendOp
 from flambeau._dispatch.compiled_body import BODIES
 from flambeau._dispatch.composite import Composite
 from flambeau._dispatch.dispatch import Primitive
@@ -65,25 +66,33 @@ def _is_listed(op: Op) -> bool:
     own = op.__class__.__module__.startswith("flambeau.") and not isinstance(op, SparsePrimitive)
     return (
         own
-        and isinstance(op, (Elementwise, Primitive, Composite))
+        and isinstance(op, (Elementwise, Primitive, Composite, BackendOp))
         and not op.reads
         and not op.name.startswith("check_")
-        and op.spelled_out is None  # runs where nobody looks on: readers see the ops that it stands for
     )
 
 
+def stands_for_others(op: Op) -> bool:
+    """Whether an op runs in plain modes alone: readers see the ops that it stands for."""
+    return isinstance(op, BackendOp) or op.spelled_out is not None
+
+
 def _line(op: Op) -> Line:
+    answers = ("spelled out",) * len(READERS) if stands_for_others(op) else _answers(op)
     return Line(
         op.name,
         "" if op.axes is None else type(op.axes).__name__,
-        _vmap(op),
-        _dtensor(op),
-        "converter" if op.name in CONVERTERS else "decomposition" if op.decomposition is not None else "",
-        _compile(op),
+        *answers,
         _autocast(op),
         "lowering" if op.name in of_cpu.KERNELS else "body" if _is_body(op) else "",
         "lowering" if op.name in of_cuda.KERNELS else "body" if _is_body(op) else "",
     )
+
+
+def _answers(op: Op) -> tuple[str, str, str, str]:
+    """What each of `READERS` makes of an op."""
+    onnx = "converter" if op.name in CONVERTERS else "decomposition" if op.decomposition is not None else ""
+    return _vmap(op), _dtensor(op), onnx, _compile(op)
 
 
 def _is_body(op: Op) -> bool:
@@ -125,7 +134,8 @@ _INTRODUCTION = """# Ops and what reads their records
 
 An op's record says what transforms and backends need to know ([design.md](design.md)). This page says for each op who
 knows it, and how: `axes` and `body` follow from the record, a `rule` or `converter` stands under the op's name in the
-reader's own folder, a `decomposition` says the op in others. An empty field: `vmap` runs a loop, DTensor gathers the
+reader's own folder, a `decomposition` says the op in others; what is `spelled out` runs in plain modes alone, and the
+reader sees the ops that it stands for. An empty field: `vmap` runs a loop, DTensor gathers the
 tensors, ONNX refuses, a compiled segment ends. CPU and CUDA: who has code beside the reference kernel in NumPy.
 
 `python -m tools.readers` writes this page and `tests/_dispatch/reader_gaps.json`, the list of empty fields, which only

@@ -50,6 +50,8 @@ class Op:
     """Whether the op takes numbers from a generator."""
     fuses = True
     """Whether the derivative may be elementwise, so that a backend computes all gradients in one pass."""
+    gradient_in_rows = False
+    """Whether the derivative on arrays reads the gradient by rows: one with gaps is made a matrix first, and once."""
     reads_narrow = False
     """Whether the kernel takes arrays of bfloat16, complex32 and the 8-bit floats as they are."""
     reads = False

@@ -25,7 +25,7 @@ def test_gaps_are_those_listed(lines: list[readers.Line]) -> None:
 
 
 LISTED = {"vmap": 34, "DTensor": 145, "ONNX": 194, "compile": 341}
-"""How long the lists may be: numbers here only become smaller. (Two ops that only a GPU runs were once left out.)"""
+"""How long the lists may be: numbers here only become smaller."""
 
 
 def test_lists_only_become_shorter(lines: list[readers.Line]) -> None:

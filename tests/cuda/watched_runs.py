@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 import flambeau as torch
-from flambeau._dispatch.interpreter import Watcher
+from flambeau._dispatch.interpreter import Interpreter, Watcher
 from tests.support.idle_cuda import idle_device
+from tools.readers import stands_for_others
 
 nn, F = torch.nn, torch.nn.functional
 
@@ -25,6 +26,18 @@ class Listener(Watcher):
 
     def ran(self, op: Any, args: Any, result: Any, start: int, end: int) -> None:
         self.heard += 1
+
+
+class _Reader(Interpreter):
+    """Runs ops as they are; which of those it met that run in plain modes alone."""
+
+    def __init__(self) -> None:
+        self.met: set[str] = set()
+
+    def run(self, op: Any, args: Any) -> Any:
+        if stands_for_others(op):
+            self.met.add(op.name)
+        return op(*args)
 
 
 class _Attention(nn.Module):
@@ -108,6 +121,19 @@ class _Written(nn.Module):
         return x + written.detach().masked_fill_(self.mask, 3.0)
 
 
+class _Heads(nn.Module):
+    """Layers without bias whose results are divided into heads: their gradients have gaps."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.key, self.value = nn.Linear(16, 16, bias=False), nn.Linear(16, 16, bias=False)
+
+    def forward(self, x: Any) -> Any:
+        """Of (batch, length, 16)."""
+        of_x, key, value = (each.view(*x.shape[:2], 2, 8).transpose(1, 2) for each in (x, self.key(x), self.value(x)))
+        return ((of_x @ key.mT).softmax(-1) @ value).transpose(1, 2).reshape(x.shape)
+
+
 class _Tokens(nn.Module):
     """Words and places, looked up in tables; the loss of a language model."""
 
@@ -148,6 +174,7 @@ _NETWORKS: dict[str, Callable[[], tuple[Any, tuple[int, ...]]]] = {
     "subscripts": lambda: _rows(_Subscripts(), nn.LayerNorm(16)),
     "powers": lambda: _rows(nn.Linear(16, 16), _Powers()),
     "written in place": lambda: _rows(nn.Linear(16, 16), _Written()),
+    "heads": lambda: _rows(nn.Linear(16, 16), _Heads()),
     "tokens": lambda: _rows(_Tokens()),
     "LSTM": lambda: _rows(_Recurrent(nn.LSTM(16, 16, batch_first=True))),
     "GRU": lambda: _rows(_Recurrent(nn.GRU(16, 16, batch_first=True))),
@@ -236,6 +263,11 @@ def main() -> None:
             difference, _ = compared(step, listener)
             if difference:
                 print(f"{name}: {difference}")
+        with _Reader() as reader:
+            for step in steps.values():
+                step()
+        for name in sorted(reader.met):
+            print(f"{name} runs in plain modes alone, and an interpreter met it")
         print(f"{len(steps)} steps compared, {listener.heard} ops heard of")
 
 

@@ -61,7 +61,7 @@ def _apply_of(node_type: type[OpNode]) -> Callable[..., Any]:
             lines += _in_one_pass(node_type, edges)  # what moves no element has nothing to compute
         users = _users(node_type)
         if any(hasattr(formula, "on_arrays") for formula in given):
-            lines += _array_of_gradient()
+            lines += _array_of_gradient(node_type.op.gradient_in_rows)
         for name, positions in users.items():
             if len(positions) > 1:  # unpacked once, as hooks expect
                 lines.append(f"if {' or '.join(f'e{number} is not None' for number in positions)}:")
@@ -89,14 +89,20 @@ def _apply_of(node_type: type[OpNode]) -> Callable[..., Any]:
     return written("apply", "self, grads, edges=None", lines, f"apply of {node_type.__name__}", names)
 
 
-def _array_of_gradient() -> list[str]:
+def _array_of_gradient(in_rows: bool) -> list[str]:
     """Takes the gradient's array, where the formulas may run on arrays: see `array_derivatives.unrecorded`."""
-    return [
+    lines = [
         "modes, kind, array = THREAD.modes, grad._kind, None",
         "if not modes.grad and modes.plain and not modes.autocast.elementwise and type(grad) in PLAIN_TYPES:",
         "    if TAKEN[kind]:",
         "        array = grad._array",
     ]
+    if in_rows:
+        lines += [
+            "        if array.ndim != 2 and not array.flags.c_contiguous:",
+            "            array = array.reshape(-1, array.shape[-1])",
+        ]
+    return lines
 
 
 def _on_arrays(node_type: type[OpNode], number: int, taken: tuple[str, ...]) -> list[str]:

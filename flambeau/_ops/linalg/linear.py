@@ -143,7 +143,8 @@ _addmm_of_transposed.spelled_out = _spelled_out
 def _rows_array(grad: Any, mat2: Any, self_sym_sizes: Any, self_sym_strides: Any) -> Any:
     if len(self_sym_sizes) == 2 and _is_column_major(self_sym_sizes, self_sym_strides):
         return None
-    return rows_product(grad, mat2)
+    found = rows_product(grad, mat2)
+    return found if grad.ndim == len(self_sym_sizes) else found.reshape(self_sym_sizes)
 
 
 @on_arrays(_rows_array)
@@ -235,6 +236,7 @@ def _last_view_class() -> type[OpNode]:
 
 _mm_of_transposed.spelled_out = _spelled_out_product
 _rows_of_transposed.spelled_out = _spelled_out_rows
+_rows_of_transposed.gradient_in_rows = True
 
 
 def _takes_weight_as_it_lies(kind: Any, factor: Any) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import subprocess
 import sys
 import warnings
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from .support.small_programs import EXPECTED, differences, results
 
 ROOT = Path(__file__).parent.parent
 OPTIONAL = ("ml_dtypes", "llvmlite", "onednn")
@@ -29,22 +32,17 @@ print(json.dumps([results, loaded]))
 """
 
 
-def close(found: Any, expected: Any, places: float) -> bool:
-    if isinstance(expected, list):
-        return len(found) == len(expected) and all(close(*each, places) for each in zip(found, expected, strict=True))
-    if isinstance(expected, float):
-        return abs(found - expected) <= places * (1 + abs(expected)) or (found != found and expected != expected)
-    return bool(found == expected)
-
-
 @pytest.fixture(scope="module")
 def in_pytorch() -> dict[str, Any]:
     torch = pytest.importorskip("torch")
-    from tests.support.small_programs import PROGRAMS
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyTorch's own, of parts that its modules use
-        return {name: json.loads(json.dumps(program(torch))) for name, program in PROGRAMS.items()}
+        return results(torch)
+
+
+def test_the_numbers_for_other_machines_are_pytorchs(in_pytorch: dict[str, Any]) -> None:
+    """Those with which programs are compared where PyTorch is not."""
+    assert not differences(json.loads(EXPECTED.read_text(encoding="utf-8")), in_pytorch)
 
 
 @pytest.mark.parametrize("missing", MISSING)
@@ -55,10 +53,16 @@ def test_programs_agree_with_pytorch_without(missing: str, in_pytorch: dict[str,
     assert run.returncode == 0, run.stderr[-2000:]
     found, loaded = json.loads(run.stdout.splitlines()[-1])
     assert not set(loaded) & set(missing.split(","))
-    assert found.keys() == in_pytorch.keys()
-    differ = {
-        name: (found[name], expected)
-        for name, expected in in_pytorch.items()
-        if not close(found[name], expected, 1e-2 if "bfloat16" in name else 1e-5)
-    }
+    differ = differences(found, in_pytorch)
     assert not differ, differ
+
+
+def test_the_workflow_has_every_combination() -> None:
+    """There the packages are missing indeed."""
+    text = (ROOT / ".github" / "workflows" / "tests.yml").read_text(encoding="utf-8")
+    listed = re.search(r"        packages:\n((?:          - .*\n)+)", text)
+    assert listed is not None
+    found = [set(line.strip(' -"').split()) for line in listed.group(1).splitlines()]
+    packages = ("llvmlite", "ml-dtypes", "onednn-cpu-gomp")
+    wanted = [set(names) for count in range(4) for names in itertools.combinations(packages, count)]
+    assert sorted(map(sorted, found)) == sorted(map(sorted, wanted))

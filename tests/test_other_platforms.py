@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from .support.process_programs import EXPECTED
-from .test_optional_packages import close
+from .support.small_programs import differences, results
 
 ROOT = Path(__file__).parent.parent
 NOT_ON_WINDOWS = (
@@ -70,12 +70,9 @@ print("imported")
 def differing(found: dict[str, Any]) -> list[str]:
     """The programs of which PyTorch has other results."""
     torch = pytest.importorskip("torch")
-    from tests.support.small_programs import PROGRAMS
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyTorch's own
-        expected = {name: json.loads(json.dumps(program(torch))) for name, program in PROGRAMS.items()}
-    return [name for name in PROGRAMS if not close(found[name], expected[name], 1e-2 if "bfloat16" in name else 1e-5)]
+        return list(differences(found, results(torch)))
 
 
 LACKING: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -97,9 +94,9 @@ def test_programs_agree_with_pytorch_on(platform: str) -> None:
         [sys.executable, "-c", PROGRAM, given], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )
     assert run.returncode == 0, run.stderr[-3000:]
-    results, imported = run.stdout.splitlines()[-2:]
+    found, imported = run.stdout.splitlines()[-2:]
     assert imported == "imported"
-    assert not differing(json.loads(results))
+    assert not differing(json.loads(found))
 
 
 WINE = next((path for path in map(shutil.which, ("wine64", "wine", "/usr/lib/wine/wine64")) if path), None)

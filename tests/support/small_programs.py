@@ -1,13 +1,20 @@
 """Small programs over the main parts of the API, each a function of the package that returns lists of numbers.
 
 They need no PyTorch: where it is not, as in the browser, their results are compared with ones computed elsewhere.
+`python -m tests.support.small_programs` does that with PyTorch's in `small_programs.json`; `--write` writes them anew.
 """
 
 from __future__ import annotations
 
+import importlib
 import io
+import json
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
+
+EXPECTED = Path(__file__).with_suffix(".json")
 
 
 def _numbers(T: Any, *shape: int) -> Any:
@@ -148,3 +155,38 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "optimizers": optimizers, "transforms": transforms, "linear algebra": linear_algebra, "large": large_tensors,
     "bfloat16": bfloat16, "float8": float8, "compiled": compiled, "saved bfloat16": saved, "data": data,
 }  # fmt: skip
+
+
+def close(found: Any, expected: Any, places: float) -> bool:
+    if isinstance(expected, list):
+        return len(found) == len(expected) and all(close(*each, places) for each in zip(found, expected, strict=True))
+    if isinstance(expected, float):
+        return abs(found - expected) <= places * (1 + abs(expected)) or (found != found and expected != expected)
+    return bool(found == expected)
+
+
+def results(T: Any) -> dict[str, Any]:
+    return {name: json.loads(json.dumps(program(T))) for name, program in PROGRAMS.items()}
+
+
+def differences(found: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
+    """The programs whose results differ, with both."""
+    assert found.keys() == wanted.keys()
+    return {
+        name: (found[name], expected)
+        for name, expected in wanted.items()
+        if not close(found[name], expected, 1e-2 if "bfloat16" in name else 1e-5)
+    }
+
+
+def main() -> None:
+    if sys.argv[1:] == ["--write"]:
+        EXPECTED.write_text(json.dumps(results(importlib.import_module("torch"))) + "\n", encoding="utf-8")
+        return
+    differ = differences(results(importlib.import_module("flambeau")), json.loads(EXPECTED.read_text(encoding="utf-8")))
+    assert not differ, differ
+    print(f"{len(PROGRAMS)} programs agree with PyTorch")
+
+
+if __name__ == "__main__":
+    main()

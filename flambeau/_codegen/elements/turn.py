@@ -10,6 +10,8 @@ from ..types import SCALARS, Scalar
 
 _TILE = 64
 """Rows and columns that are copied together: what they touch fits into the fastest cache."""
+_WIDE = 8
+"""Rows and columns of a block."""
 
 
 @kernel
@@ -34,9 +36,14 @@ def turned_copy(b: Builder, arguments: Arguments, dtype: str) -> None:
             source = c.opaque(c.at(x, scalar, number * batch_step + first_column * column_step + first_row))
             target = c.opaque(c.at(out, scalar, (number * rows + first_row) * columns + first_column))
             height, width = c.smaller(rows - first_row, _TILE), c.smaller(columns - first_column, _TILE)
-            for row, tall in c.lanes(0, height, BLOCK):
-                for column, wide in c.lanes(0, width, BLOCK):
-                    _turn(c, scalar, source, column_step, target, columns, row, column, tall, wide)
+            whole_height, whole_width = height // _WIDE * _WIDE, width // _WIDE * _WIDE
+            with c.loop(0, whole_height, _WIDE) as row, c.loop(0, whole_width, _WIDE) as column:
+                _turn(c, scalar, source, column_step, target, columns, row, column, _WIDE, _WIDE)
+            # What is left: the columns behind the blocks, and all columns below them.
+            for first, last, left in ((c.integer(0), whole_height, whole_width), (whole_height, height, c.integer(0))):
+                for row, tall in c.lanes(first, last, BLOCK):
+                    for column, wide in c.lanes(left, width, BLOCK):
+                        _turn(c, scalar, source, column_step, target, columns, row, column, tall, wide)
 
 
 def _turn(
@@ -51,9 +58,9 @@ def _turn(
     tall: int,
     wide: int,
 ) -> None:
-    """Copy a block of 4 x 4 elements, or one of a single row or column that is left at an edge."""
+    """Copy a block of as many rows as columns, or one of a single row or column that is left at an edge."""
     read = [c.load(source, scalar, (column + number) * source_step + row, tall) for number in range(wide)]
-    if tall == wide == BLOCK:
+    if tall == wide > 1:
         for number, value in enumerate(transposed(c, read)):
             c.store(target, scalar, (row + number) * target_step + column, value)
         return

@@ -14,7 +14,7 @@ from ..kernel import kernel
 from ..rows.shared import load_lanes
 from ..shares import MULTIPLICATIONS, steps_worth
 from ..types import I64, SCALARS
-from .gemm import Fields
+from .gemm import Fields, transposed
 from .tile import Product
 
 ROWS, COLUMNS = 64, 128
@@ -110,7 +110,7 @@ def few_rows_of_turned(b: Builder, arguments: Arguments, dtype: str) -> None:
                             even = depth_ // width * width
                             with c.loop(0, even, width) as k:
                                 loaded = [c.load(lines, scalar, weight_row_ * lane + k, width) for lane in range(width)]
-                                for step, column in enumerate(_transposed(c, loaded)):
+                                for step, column in enumerate(transposed(c, loaded)):
                                     _add(c, sums, [c.load(each, scalar, k + step) for each in factors], column)
                             with c.loop(even, depth_) as k:
                                 column = load_lanes(c, lines, scalar, k, width, weight_row_)
@@ -130,15 +130,3 @@ def few_rows_of_turned(b: Builder, arguments: Arguments, dtype: str) -> None:
 def _add(c: Builder, sums: list[Variable], factors: list[Value], column: Value) -> None:
     for total, factor in zip(sums, factors, strict=True):
         total.value = c.fma(c.splat(factor, column.lanes), column, total.value)
-
-
-def _transposed(c: Builder, vectors: list[Value]) -> list[Value]:
-    """The columns of as many vectors as each has lanes, a power of two."""
-    count = len(vectors)
-    half = count // 2
-    low = [lane + other for lane in range(half) for other in (0, count)]
-    high = [lane + other for lane in range(half, count) for other in (0, count)]
-    for _ in range(count.bit_length() - 1):
-        pairs = [(vectors[number], vectors[number + half]) for number in range(half)]
-        vectors = [c.shuffle(*pair, lanes) for pair in pairs for lanes in (low, high)]
-    return vectors

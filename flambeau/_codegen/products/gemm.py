@@ -41,6 +41,7 @@ class Tile(NamedTuple):
     fused: bool  # the processor multiplies and adds in one step
     by_lane: bool  # and takes one factor from a lane of a vector
     in_place: bool = False  # columns that are contiguous in the source are read there, and not copied first
+    turned: bool = False  # the depths of a column, not the columns, are neighbours in the source
 
     @property
     def columns(self) -> int:
@@ -123,16 +124,16 @@ BLOCK = 4
 """Blocks of so many rows and columns are transposed in registers."""
 
 
-def transposed(b: Builder, vectors: list[Value]) -> list[Value]:
-    """The columns of a block of `BLOCK` vectors of as many lanes."""
-    pairs = [b.shuffle(vectors[i], vectors[i + 2], [0, 4, 1, 5, 2, 6, 3, 7]) for i in (0, 1)]
-    low, high = (
-        b.shuffle(
-            pairs[0], pairs[1], [first, first + 8, first + 1, first + 9, first + 2, first + 10, first + 3, first + 11]
-        )
-        for first in (0, 4)
-    )
-    return [b.shuffle(half, None, range(at, at + 4)) for half in (low, high) for at in (0, 4)]
+def transposed(c: Builder, vectors: list[Value]) -> list[Value]:
+    """The columns of as many vectors as each has lanes, a power of two."""
+    count = len(vectors)
+    half = count // 2
+    low = [lane + other for lane in range(half) for other in (0, count)]
+    high = [lane + other for lane in range(half, count) for other in (0, count)]
+    for _ in range(count.bit_length() - 1):
+        pairs = [(vectors[number], vectors[number + half]) for number in range(half)]
+        vectors = [c.shuffle(*pair, lanes) for pair in pairs for lanes in (low, high)]
+    return vectors
 
 
 @kernel
@@ -372,7 +373,10 @@ class _Product:
                                 self._copy_panel(entry, start, is_inside, offsets, steps)
                                 multiply_rows(number, from_panel(b, scalar, tile, self.panel))
                     else:
-                        self._copy_panel(entry, start, is_inside, offsets, steps)
+                        if tile.turned:
+                            self._turn_panel(number * tile.columns, columns, start + integer_at(b, offsets, 0), steps)
+                        else:
+                            self._copy_panel(entry, start, is_inside, offsets, steps)
                         multiply_rows(number, from_panel(b, scalar, tile, self.panel))
 
     def _from_source(self, number: Value, start: Value, offsets: Value) -> Callable[[Value], list[Value]]:
@@ -431,6 +435,21 @@ class _Product:
                     from_, to = integer_at(b, runs, run), k * width + integer_at(b, runs, run + 1)
                     with b.loop(0, integer_at(b, runs, run + 2)) as i:
                         b.store(self.panel, scalar, to + i, b.load(source, scalar, offset + from_ + i))
+
+    def _turn_panel(self, first: Value, columns: Value, start: Value, steps: Value) -> None:
+        """Copy the columns of a tile, which are rows of memory, in blocks that are transposed in registers."""
+        b, scalar, width, lanes = self.b, self.scalar, self.tile.columns, self.tile.lanes
+        whole = steps // lanes * lanes
+        with b.loop(0, width, lanes) as at:
+            numbers = [b.smaller(first + at + lane, columns - 1) for lane in range(lanes)]
+            lines = [b.at(self.source, scalar, start + integer_at(b, self.columns, each)) for each in numbers]
+            with b.loop(0, whole, lanes) as k:
+                loaded = [b.load(line, scalar, k, lanes) for line in lines]
+                for step, column in enumerate(transposed(b, loaded)):
+                    b.store(self.panel, scalar, (k + step) * width + at, column)
+            with b.loop(whole, steps) as k:
+                for lane, line in enumerate(lines):
+                    b.store(self.panel, scalar, k * width + at + lane, b.load(line, scalar, k))
 
     def _take_up(
         self, out: Value, number: Value, row_tile: Value, columns: Value, is_first: Value, of_rows: Value

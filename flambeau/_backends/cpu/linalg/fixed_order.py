@@ -20,11 +20,6 @@ _SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 NAMES = {_SINGLE: "float32", _DOUBLE: "float64"}
 _MANY_ROWS = 64
 """More rows than these are worth the packing of both matrices."""
-_LEAST_TURNED = 16
-"""With fewer rows most of the lanes of a turned product would be empty."""
-_MOST_TURNED = 64
-"""With more rows it is quicker to turn the right matrix, unless that is large; a small one always is."""
-_SMALL, _LARGE = 1 << 16, 1 << 20
 
 
 def product(left: Any, right: Any) -> Any:
@@ -78,17 +73,15 @@ def matrix_product(left: Any, right: Any) -> Any:
         few = few_rows_of_turned(NAMES[left.dtype])
         out = np.empty((rows, columns), left.dtype)
         return few(out, left, right.T, left.strides[0] // item, right.strides[1] // item)
+    turned = False
     if right.strides[1] != item and columns > 1:
-        # Elements of a row of the right matrix have to be neighbours: it is turned, or (AB)' = B'A' is computed.
-        turned = left.strides[0] == item or rows == 1
-        size = depth * columns
-        most = 0 if size < _SMALL else _MOST_TURNED if size < _LARGE else 2 * _MOST_TURNED
-        if _LEAST_TURNED <= rows <= most:
-            return _dense(matrix_product(right.T, left.T if turned else _dense(left.T)).T)
-        right = _dense(right)
+        turned = right.strides[0] == item
+        if not turned:
+            right = _dense(right)
     out = np.empty((rows, columns), left.dtype)
     left_steps = left.strides[0] // item, left.strides[1] // item
-    plan = _plan(NAMES[left.dtype], rows, depth, columns, left_steps, right.strides[0] // item)
+    line = right.strides[1 if turned else 0] // item
+    plan = _plan(NAMES[left.dtype], rows, depth, columns, left_steps, line, turned)
     plan.run(out, left, right)
     return out
 
@@ -100,18 +93,21 @@ def _dense(array: Any) -> Any:
 
 
 @functools.lru_cache(maxsize=1024)
-def _plan(dtype: str, rows: int, depth: int, columns: int, left: tuple[int, int], right_row: int) -> Product:
+def _plan(dtype: str, rows: int, depth: int, columns: int, left: tuple[int, int], line: int, turned: bool) -> Product:
+    """`line`: the distance from one row of the right matrix to the next; `turned`: of one column to the next."""
+    down, across = (1, line) if turned else (line, 1)
     return plan(
         dtype,
         rows=rows,
-        offsets=np.arange(depth) * right_row,
+        offsets=np.arange(depth) * down,
         left_offsets=np.arange(depth) * left[1],
         places=np.arange(columns),
-        column_offsets=np.arange(columns),
+        column_offsets=np.arange(columns) * across,
         out_row=columns,
         left_row=left[0],
-        limit=(depth - 1) * right_row + columns,
+        limit=(depth - 1) * down + (columns - 1) * across + 1,
         chained=True,
+        turned=turned,
     )
 
 

@@ -132,15 +132,19 @@ def plan(
     left_depth_batch: int = 0,
     may_split_depth: bool = False,
     chained: bool = False,
+    turned: bool = False,
 ) -> Product:
     """Decide how a product is cut into blocks. Steps and offsets are in elements; see `Sizes` for their meaning.
 
     `chained`: each element is one chain of fused multiplications and additions, for any processor and any blocks.
+    `turned`: the depths of a column are neighbours in the source.
     """
     depth, count = len(offsets), len(column_offsets)
     tile = tile_for(dtype, rows, count)
     if chained:
         tile = tile._replace(fused=True)
+    if turned:
+        tile = tile._replace(turned=True, in_place=False)
     row_tiles = -(-rows // tile.rows)
     deepest = max(min(DEPTH, _PANEL_ELEMENTS // (row_tiles * tile.rows)), 64)
     depth_blocks = -(-depth // deepest)

@@ -118,7 +118,9 @@ class _Written(nn.Module):
         written = (x * 2).masked_fill_(self.mask, -100.0)
         written.index_fill_(1, self.positions, 1.0).index_add_(0, self.positions, x)
         written.scatter_(1, torch.zeros_like(x, dtype=torch.int64), x.detach())
-        return x + written.detach().masked_fill_(self.mask, 3.0)
+        turned = (x * 3).mT
+        turned /= 2.0  # recorded: what is overwritten is copied first, in the order of its memory
+        return x + written.detach().masked_fill_(self.mask, 3.0) + turned.mT
 
 
 class _Heads(nn.Module):

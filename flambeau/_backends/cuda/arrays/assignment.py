@@ -51,7 +51,7 @@ def assign(target: DeviceArray, source: Any) -> None:
         elif np.broadcast_shapes(given.shape, target.form.shape) != target.form.shape:
             raise ValueError(f"could not broadcast input array from shape {given.shape} into shape {target.form.shape}")
     if given.dtype == kind:
-        if given.shape == target.form.shape and given.flags.c_contiguous and target.form.flags.c_contiguous:
+        if _is_one_block(given, target.form):
             if source.pointer != target.pointer:
                 if _overlap(source, target):
                     source = source.copy()
@@ -64,6 +64,15 @@ def assign(target: DeviceArray, source: Any) -> None:
         assign(target, from_host(host))
         return
     store(compiled, target, (source,))
+
+
+def _is_one_block(form: Any, other: Any) -> bool:
+    """Whether arrays of these forms have their elements in the same order, with no gaps between them."""
+    if form.shape != other.shape:
+        return False
+    if form.flags.c_contiguous:
+        return bool(other.flags.c_contiguous)
+    return bool(form.strides == other.strides == dense_like(form))
 
 
 def _overlap(first: DeviceArray, second: DeviceArray) -> bool:

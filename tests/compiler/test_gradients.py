@@ -10,6 +10,7 @@ import pytest
 import flambeau
 from flambeau import nn
 from flambeau.autograd import engine
+from flambeau.compiler.emit.layouts import Layouts
 
 CALLS = 6
 
@@ -62,6 +63,52 @@ def test_a_gradient_that_comes_in_is_not_the_leaf_s() -> None:
         assert leaf.grad is not None
         leaf.grad.mul_(2)
         assert given.unique().tolist() == [3.0]
+
+
+LOSSES: dict[str, Callable[[Any], Any]] = {
+    "sum": lambda y: y.sum(),
+    "mean": lambda y: y.mean(),
+    "of sums": lambda y: y.sum(-1).square().sum(),
+    "of rows": lambda y: (y.sum(0) / 2).sum(),
+    "turned": lambda y: y.transpose(0, 1).contiguous().square().sum(),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("dtype", [flambeau.float32, flambeau.float64])
+def test_gradients_that_are_not_contiguous_give_the_plain_bits(name: str, dtype: Any) -> None:
+    networks = {
+        (5, 5): nn.Sequential(nn.Linear(5, 7), nn.ReLU(), nn.Linear(7, 3)),
+        (90, 150): nn.Sequential(nn.Linear(150, 170), nn.GELU(), nn.Linear(170, 130)),
+        (4, 6, 5): nn.Sequential(nn.Linear(5, 7), nn.Tanh(), nn.Linear(7, 3)),
+        (2, 3, 9, 9): nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Conv2d(4, 5, 3)),
+    }
+    for shape, model in networks.items():
+        compiled = flambeau.compile(model.to(dtype))
+        for _ in range(4):
+            x, gradients = flambeau.randn(*shape, dtype=dtype), []
+            for call in (model, compiled):
+                model.zero_grad()
+                LOSSES[name](call(x)).backward()
+                gradients.append([each.grad for each in model.parameters()])
+            assert all(map(flambeau.equal, *gradients)), shape
+        assert flambeau.compiler.explain(compiled).programs
+
+
+def test_what_fails_for_other_layouts_leaves_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(self: Any, *args: Any) -> Any:
+        raise OSError("planted")
+
+    monkeypatch.setattr(Layouts, "run", fails)
+    monkeypatch.delenv("FLAMBEAU_COMPILE_FAULTS", raising=False)
+    model = nn.Linear(5, 3)
+    compiled = flambeau.compile(model)
+    for _ in range(2):
+        compiled(flambeau.ones(4, 5))
+    with pytest.warns(UserWarning, match="planted"):
+        compiled(flambeau.ones(4, 5)).sum().backward()
+    assert model.weight.grad is not None
+    assert model.weight.grad.unique().tolist() == [4.0]
 
 
 def test_a_saved_tensor_that_is_the_gradient_stays_as_it_was() -> None:

@@ -29,6 +29,7 @@ from ..capture.watch import Watch
 from ..passes import improved
 from ..program.items import Call, Item, Read, Value, uses, values_in
 from .absent import PartialBackward
+from .layouts import Layouts
 from .resume import stopped_at
 from .source import Source
 from .stages import Stage, stages_of
@@ -224,12 +225,14 @@ class CompiledFunctionBackward(Node):
         absent = frozenset([position for position, each in enumerate(grads) if each is None])
         backward = region.backward if not absent else region.backward_without(absent)
         arriving = [
-            kind.backend.zeros(shape, kind.dtype.numpy) if each is None else contiguous_array(each._array)
+            kind.backend.zeros(shape, kind.dtype.numpy) if each is None else each._array
             for each, (shape, kind) in zip(grads, region.outputs, strict=True)
         ]
         saved = [each.unpack(self)._array for each in self._tensors]
         try:
-            results = backward(*arriving, *saved, *self._arrays)
+            results = None if absent else region.in_other_layouts(arriving, [*saved, *self._arrays])
+            if results is None:
+                results = backward(*map(contiguous_array, arriving), *saved, *self._arrays)
         except Exception as error:
             stop = stopped_at(error)
             if stop is None:
@@ -265,6 +268,8 @@ class Region:
     stages: Sequence[Stage] = ()
     """What the backward part consists of."""
     device_segments: Sequence[Any] = ()
+    layouts: Layouts | None = None
+    """The backward part for gradients that arrive in other layouts."""
 
     def __init__(self, joint: Joint, backward: Sequence[Item], saved: Sequence[Value]) -> None:
         self.note_sides(joint, saved)
@@ -278,6 +283,8 @@ class Region:
         results = ["None" if each is None else f"v{each.number}" for each in self._results]
         source.lines.append(f"return [{', '.join(results)}]")
         self.backward: Callable[..., Any] = source.function("backward", ", ".join(self.parameters))
+        if self.makes_gradients:
+            self.layouts = Layouts(self._items, self._results, self.parameters)
         self._items.clear()
 
     def note_sides(self, joint: Joint, saved: Sequence[Value]) -> None:
@@ -301,6 +308,18 @@ class Region:
             self._partial = None
             report_fault("a backward pass without some gradients", error)
         return self.backward if found is None else found
+
+    def in_other_layouts(self, arriving: Sequence[Any], rest: Sequence[Any]) -> Sequence[Any] | None:
+        """The results for arriving gradients of which some are not contiguous; None: they have to be copied first."""
+        if self.layouts is None or all(each.flags.c_contiguous for each in arriving):
+            return None
+        try:
+            with collector_paused():
+                return self.layouts.run(arriving, rest)
+        except Exception as error:
+            self.layouts = None
+            report_fault("a backward pass of gradients in other layouts", error)
+        return None
 
     def node(self, inputs: Sequence[Tensor]) -> Node:
         """The node of one call."""

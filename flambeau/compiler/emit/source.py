@@ -134,9 +134,12 @@ class Source:
 
     def items(self, items: Sequence[Item], kept: Iterable[Value]) -> None:
         """Write items; what none of the rest uses is let go, but for what is `kept`."""
-        staying = {each.number for each in kept}
-        values = [Value(number) for number in staying]
-        self._parts(segments(device_segments(items, values), values), staying)
+        values = list(dict.fromkeys(kept))
+        self.planned(segments(device_segments(items, values), values), values)
+
+    def planned(self, parts: Sequence[Item | Segment], kept: Iterable[Value]) -> None:
+        """Write items and schedules; what none of the rest uses is let go, but for what is `kept`."""
+        self._parts(parts, {each.number for each in kept})
 
     def _parts(self, parts: Sequence[Item | Segment], staying: set[int]) -> None:
         self.parts += parts

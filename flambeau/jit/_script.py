@@ -210,10 +210,6 @@ def interface(obj: Object) -> Object:
     return obj
 
 
-def _is_script_subclass(cls: type) -> bool:
-    return issubclass(cls, ScriptModule)
-
-
 def isinstance(obj: Any, target_type: Any) -> bool:
     """Whether a value is of a type, the types of a container's elements included.
 

@@ -12,16 +12,15 @@ from ..._core.backend import as_array
 from ..._core.dtype import LEGACY_NAMES
 from ..._core.modes import THREAD
 from ..._core.process.reproducibility import REPRODUCIBILITY
-from ..._core.slots import SLOTS
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.autocast_rules import LOWER, WIDEST, on
 from ..._dispatch.changes.exact_out import store_resized
-from ..._dispatch.dispatch import Array, fresh, primitive
-from ..._dispatch.gradients.array_derivatives import unrecorded
+from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.gradients.array_derivatives import on_arrays
 from ..._dispatch.public.protocol import write_out
 from ..._dispatch.public.registry import public
 from ..pointwise.binary import add, conj
-from ..reduce.reductions import sum_of_array
+from ..reduce.reductions import sum_over
 from ..shape.view import _t, reshaped, wrap_dim
 from .matmul import (
     _NUMBERS,
@@ -90,36 +89,44 @@ def older_orders(factors: str) -> tuple[str, ...]:
 # ----- addmm --------------------------------------------------------------------------------------------------------
 
 
+def _left_array(grad: Any, mat2: Any, mat1_sym_sizes: Any, mat1_sym_strides: Any, alpha: Any) -> Any:
+    if alpha != 1:
+        return None
+    if _is_column_major(mat1_sym_sizes, mat1_sym_strides):
+        return array_dot(mat2, grad.T).T
+    return array_dot(grad, mat2.T)
+
+
+@on_arrays(_left_array)
 def _addmm_left(grad: Tensor, mat2: Tensor, mat1_sym_sizes: Any, mat1_sym_strides: Any, alpha: Any) -> Any:
-    if alpha == 1 and unrecorded(grad, mat2):
-        left, right = grad._array, mat2._array
-        column_major = _is_column_major(mat1_sym_sizes, mat1_sym_strides)
-        return fresh(array_dot(right, left.T).T if column_major else array_dot(left, right.T), grad)
     if _is_column_major(mat1_sym_sizes, mat1_sym_strides):
         return _scaled(_t(_mm(conj(mat2), _t(grad))), alpha)
     return _scaled(_mm(grad, conj(_t(mat2))), alpha)
 
 
+def _right_array(grad: Any, mat1: Any, mat2_sym_sizes: Any, mat2_sym_strides: Any, alpha: Any) -> Any:
+    if alpha != 1 or mat1.ndim != 2 or REPRODUCIBILITY.samples is not None:
+        return None
+    if _is_column_major(mat2_sym_sizes, mat2_sym_strides):
+        return array_dot(grad.T, mat1).T
+    return array_dot(mat1.T, grad)
+
+
+@on_arrays(_right_array)
 def _addmm_right(grad: Tensor, mat1: Tensor, mat2_sym_sizes: Any, mat2_sym_strides: Any, alpha: Any) -> Any:
     if REPRODUCIBILITY.samples is not None:
         return _scaled(samples_product(conj(mat1), grad), alpha)
     if mat1._array.ndim != 2:
         mat1 = mat1.flatten(0, -2)  # saved at another level
-    if alpha == 1 and unrecorded(grad, mat1):
-        left, right = mat1._array, grad._array
-        column_major = _is_column_major(mat2_sym_sizes, mat2_sym_strides)
-        return fresh(array_dot(right.T, left).T if column_major else array_dot(left.T, right), grad)
     if _is_column_major(mat2_sym_sizes, mat2_sym_strides):
         return _scaled(_t(_mm(_t(grad), conj(mat1))), alpha)
     return _scaled(_mm(conj(_t(mat1)), grad), alpha)
 
 
 def _addmm_added(grad: Tensor, self_sym_sizes: Any, beta: Any) -> Any:
-    array, modes = grad._array, THREAD.modes
-    if beta == 1 and self_sym_sizes == array.shape[1:] and not modes.grad and modes.is_ordinary:
-        if grad._kind.is_cpu and unrecorded(grad):
-            return fresh(sum_of_array(array, (0,), False, grad._kind.dtype), grad)
-        return SLOTS.sum_over(grad, (0,), False)
+    modes = THREAD.modes
+    if beta == 1 and self_sym_sizes == grad._array.shape[1:] and not modes.grad and modes.is_ordinary:
+        return sum_over(grad, (0,), False)
     return _scaled(grad, beta)
 
 

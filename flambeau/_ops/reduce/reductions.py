@@ -21,8 +21,7 @@ from ..._dispatch.arguments.autocast_rules import FULL, FULL_RESULT, on
 from ..._dispatch.axes import Along, Whole
 from ..._dispatch.changes.exact_out import refuse_out, store_exactly, store_truth
 from ..._dispatch.compiled_body import pointwise_at_any_size
-from ..._dispatch.dispatch import Array, Primitive, Results, fresh, primitive, several
-from ..._dispatch.gradients.array_derivatives import unrecorded
+from ..._dispatch.dispatch import Array, Primitive, Results, primitive, several
 from ..._dispatch.public.protocol import write_out
 from ..._dispatch.public.registry import public
 from ..create.constants import as_dtype
@@ -215,8 +214,6 @@ def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = 
 
 def sum_over(input: Tensor, dim: tuple[int, ...], keepdim: bool) -> Tensor:
     """`input.sum(dim, keepdim)` of a floating-point or complex tensor, over dimensions counted from the front."""
-    if input._kind.is_cpu and unrecorded(input):
-        return fresh(sum_of_array(input._array, dim, keepdim, input._kind.dtype), input)
     return _sum_dim(input, dim, keepdim, input._kind.dtype)
 
 

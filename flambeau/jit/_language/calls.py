@@ -18,7 +18,7 @@ from ..._dispatch.public.registry import function_named
 from ..._dispatch.public.schemas import dispatched
 from .composed import COMPOSED
 from .numbers_of import dtype_of_number, layout_of_number, memory_format_of_number
-from .plain import INTEGER_POWER, PLAIN
+from .plain import PLAIN
 from .prims import FREE, PRIMS
 from .tensors import ADAPTED, LISTS, OLDER
 
@@ -171,6 +171,3 @@ def by_name(kwargs: dict[str, Any]) -> dict[str, Any]:
         for name, value in kwargs.items()
         if value is not None
     }
-
-
-_INTEGER_POWER = INTEGER_POWER

@@ -353,5 +353,3 @@ PLAIN: dict[str, Callable[..., Any]] = {
     },
 }  # fmt: skip
 """By the operator's name without `aten::`."""
-
-INTEGER_POWER = _pow

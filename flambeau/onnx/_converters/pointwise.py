@@ -11,9 +11,6 @@ from .._element_types import BFLOAT16
 from .._graph import BOOL, Graph, Operand, Value
 from ._table import Result, converter
 
-_NO_INTEGERS = {"Sqrt", "Exp", "Log", "Sin", "Cos", "Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Asinh", "Acosh",
-                "Atanh", "Erf", "Tanh", "Sigmoid", "Reciprocal", "Floor", "Ceil", "Round"}  # fmt: skip
-
 
 def plain(name: str, kind: str) -> None:
     """An op of one operand that is an operator of ONNX's."""

@@ -10,7 +10,6 @@ from typing import Any
 __all__ = ["barrier", "get_all", "store_timeout", "synchronize"]
 
 _LAST = "last_member"
-_TRACE = "TRACE"
 
 
 @contextlib.contextmanager

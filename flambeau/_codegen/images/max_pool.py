@@ -22,7 +22,7 @@ from ..types import F64, I32, I64, SCALARS, Scalar
 
 FIELDS = (
     "planes", "height", "width", "rows", "columns", "kernel_y", "kernel_x", "stride_y", "stride_x", "pad_y", "pad_x",
-    "spread_y", "spread_x", "inner_begin", "inner_end",
+    "dilation_y", "dilation_x", "inner_begin", "inner_end",
 )  # fmt: skip
 """The sizes: `planes` of height x width become ones of rows x columns. The windows of the columns from `inner_begin` to
 `inner_end` (exclusive) lie inside, with room for whole vectors. Of channels, `planes` counts images."""
@@ -47,10 +47,10 @@ def share(b: Builder, elements: Value) -> Value:
     return steps_worth(b, elements, ELEMENTS // 2)
 
 
-def clipped(c: Builder, start: Value, length: Value, spread: Value, size: Value) -> tuple[Value, Value]:
-    """The first and the last (exclusive) of the elements start, start + spread, ... that lie inside."""
-    first = c.larger((spread - 1 - start) // spread, 0)
-    return first, c.smaller((size - start + spread - 1) // spread, length)
+def clipped(c: Builder, start: Value, length: Value, dilation: Value, size: Value) -> tuple[Value, Value]:
+    """The first and the last (exclusive) of the elements start, start + dilation, ... that lie inside."""
+    first = c.larger((dilation - 1 - start) // dilation, 0)
+    return first, c.smaller((size - start + dilation - 1) // dilation, length)
 
 
 def overlapping(c: Builder, begin: Value, end: Value, widths: tuple[int, ...]) -> Iterator[tuple[Value, int]]:
@@ -133,11 +133,11 @@ def max_pool_planes(b: Builder, arguments: Arguments, dtype: str, length: int, s
         g = Geometry(c, geometry)
         height, width, rows, columns = g.height, g.width, g.rows, g.columns
         stride_x, pad_x = c.integer(step or g.stride_x), g.pad_x
-        spread_y, spread_x = (c.integer(1), c.integer(1)) if length else (g.spread_y, g.spread_x)
+        dilation_y, dilation_x = (c.integer(1), c.integer(1)) if length else (g.dilation_y, g.dilation_x)
         kernel_x, kernel_y = c.integer(length or g.kernel_x), g.kernel_y
         for number, plane, row in _rows_of_planes(c, begin, end, rows):
             top = row * g.stride_y - g.pad_y
-            first_y, last_y = clipped(c, top, kernel_y, spread_y, height)
+            first_y, last_y = clipped(c, top, kernel_y, dilation_y, height)
             source = c.at(x, scalar, plane * height * width)
 
             def window(
@@ -154,15 +154,15 @@ def max_pool_planes(b: Builder, arguments: Arguments, dtype: str, length: int, s
             ) -> None:
                 left = column * stride_x - pad_x
                 corner = top * width + left
-                best = _Best(c, scalar, lanes, first_y * spread_y * width + first_x * spread_x, indices)
+                best = _Best(c, scalar, lanes, first_y * dilation_y * width + first_x * dilation_x, indices)
                 with c.loop(first_y, last_y) as y:
-                    line = y * spread_y * width
+                    line = y * dilation_y * width
                     if known:
                         for number_, values in _neighbours(c, source, scalar, corner + line, lanes, length, step):
                             best.see(values, line + number_)
                     else:
                         with c.loop(first_x, last_x) as tap:
-                            distance = line + tap * spread_x
+                            distance = line + tap * dilation_x
                             best.see(_every(c, source, scalar, corner + distance, lanes, stride_x), distance)
                 corners: Value = corner
                 if lanes > 1 and indices:
@@ -175,7 +175,7 @@ def max_pool_planes(b: Builder, arguments: Arguments, dtype: str, length: int, s
                 window(column, lanes, c.integer(0), kernel_x, bool(length))
             for begin_, end_ in ((c.integer(0), g.inner_begin), (g.inner_end, columns)):
                 with c.loop(begin_, end_) as column:
-                    window(column, 1, *clipped(c, column * stride_x - pad_x, kernel_x, spread_x, width), False)
+                    window(column, 1, *clipped(c, column * stride_x - pad_x, kernel_x, dilation_x, width), False)
 
 
 def _rows_of_planes(c: Builder, begin: Value, end: Value, rows: Value) -> Iterator[tuple[Value, Value, Value]]:
@@ -216,21 +216,21 @@ def max_pool_channels(b: Builder, arguments: Arguments, dtype: str, indices: boo
         out, places, x, geometry, depth = inside
         g = Geometry(c, geometry)
         height, width, rows, columns = g.height, g.width, g.rows, g.columns
-        spread_y, spread_x = g.spread_y, g.spread_x
+        dilation_y, dilation_x = g.dilation_y, g.dilation_x
         with c.loop(begin, end) as number:
             image = number // rows
             top = (number - image * rows) * g.stride_y - g.pad_y
-            first_y, last_y = clipped(c, top, g.kernel_y, spread_y, height)
+            first_y, last_y = clipped(c, top, g.kernel_y, dilation_y, height)
             source = c.at(x, scalar, image * height * width * depth)
             with c.loop(0, columns) as column:
                 left = column * g.stride_x - g.pad_x
-                first_x, last_x = clipped(c, left, g.kernel_x, spread_x, width)
+                first_x, last_x = clipped(c, left, g.kernel_x, dilation_x, width)
                 corner = top * width + left
                 begin_of = (number * columns + column) * depth
                 for channel, lanes in c.lanes(0, depth, 4 if scalar.compute == F64 else 8):
-                    best = _Best(c, scalar, lanes, first_y * spread_y * width + first_x * spread_x, indices)
+                    best = _Best(c, scalar, lanes, first_y * dilation_y * width + first_x * dilation_x, indices)
                     with c.loop(first_y, last_y) as y, c.loop(first_x, last_x) as tap:
-                        distance = y * spread_y * width + tap * spread_x
+                        distance = y * dilation_y * width + tap * dilation_x
                         best.see(c.load(source, scalar, (corner + distance) * depth + channel, lanes), distance)
                     best.store(out, places, scalar, begin_of + channel, corner)
 

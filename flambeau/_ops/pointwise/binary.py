@@ -498,7 +498,7 @@ _power_gradient = BackendOp("power_gradient")
 def _pow_self_gradient(grad: Tensor, self: Tensor, exponent: Any) -> Tensor:
     if exponent == 0:
         return no_gradient(grad)
-    done: Tensor | None = _power_gradient(grad, self, exponent)
+    done: Tensor | None = None if grad._kind.is_cpu else _power_gradient(grad, self, exponent)
     if done is not None:
         return done
     is_square = exponent == 2 and not THREAD.modes.grad and not self.is_complex()  # recorded, it is PyTorch's nodes

@@ -405,8 +405,8 @@ def _moments(array: Any, dim: tuple[int, ...], correction: float, keepdim: bool,
     free = max(0, count - correction)
     done = arrays.variances(array, dim, float(free), keepdim, root)
     if done is None:
-        spread, mean = _moments_by_steps(array, dim, count, free, keepdim)
-        done = np.sqrt(spread) if root else spread, mean
+        variance, mean = _moments_by_steps(array, dim, count, free, keepdim)
+        done = np.sqrt(variance) if root else variance, mean
     return done
 
 
@@ -417,8 +417,8 @@ def _moments_by_steps(array: Any, dim: tuple[int, ...], count: int, free: float,
         squares = None if total is None else arrays.squared_deviations(array, dim, total / count)
         if squares is not None:
             exact = np.float64 if array.dtype.itemsize == 8 else np.float32
-            spread = squares.reshape(kept_shape(array.shape, dim)) if keepdim else squares
-            return (spread / free).astype(exact), (total / count).astype(exact)
+            squares = squares.reshape(kept_shape(array.shape, dim)) if keepdim else squares
+            return (squares / free).astype(exact), (total / count).astype(exact)
     wide = in_single(array)
     # Of a few the total comes to this.
     few = 0 < array.size <= _BLOCK and array.flags.c_contiguous and REPRODUCIBILITY.total is None
@@ -478,10 +478,10 @@ def _rounded(value: Any, source: Any) -> Any:
 
 
 def _both(array: Any, dim: tuple[int, ...], correction: float, keepdim: bool, root: bool) -> tuple[Any, Any]:
-    spread, mean = _moments(array, dim, correction, keepdim, root)
+    variance, mean = _moments(array, dim, correction, keepdim, root)
     return (
-        _rounded(spread, array),
-        _rounded(mean, array).reshape(np.shape(spread)),
+        _rounded(variance, array),
+        _rounded(mean, array).reshape(np.shape(variance)),
     )
 
 

@@ -100,15 +100,12 @@ class LargeBody:
         if self._backend.costs_per_call:  # its compiled code walks through any strides
             return self._into_alike(target, operands)
         if not target.flags.c_contiguous:
-            found = _row_by_row(target, operands)
-            if found is None:
-                return False
-            target, *operands = found
-        forms: str | None = ""
+            target, *operands = _row_by_row(target, operands) or (target, *operands)
+        forms: str | None = "" if target.flags.c_contiguous else None
         for each in operands:
             if type(each) in ARRAY_CLASSES:
                 if each.shape != target.shape or not each.flags.c_contiguous:
-                    if not _broadcasts_beside(target, each):
+                    if each is not target and not _broadcasts_beside(target, each):
                         return False
                     forms = None  # a kernel that walks through any strides
                 elif forms is not None:

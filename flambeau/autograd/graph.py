@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import heapq
+import math
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple
@@ -15,6 +17,7 @@ from .._core.process.locks import new_lock
 from .._core.slots import SLOTS
 from .._core.tensor import Tensor
 from .._dispatch.changes.history import end_change
+from .engine import count_gradients
 
 __all__ = [
     "AccumulateGrad",
@@ -413,3 +416,26 @@ def set_override_stale_capture_stream(enabled: bool) -> None:
         >>> torch.autograd.graph.set_override_stale_capture_stream(False)
     """
     _Streams.overrides = bool(enabled)
+
+
+def execution_order(running: Any) -> list[Node]:
+    """The nodes of a backward pass as it calls them: newest first, a leaf's as soon as it is ready."""
+    left = count_gradients(running.roots)
+    ready: list[tuple[float, int, Any]] = []
+    order: list[Node] = []
+
+    def arrive(target: Any) -> None:
+        left[target] -= 1
+        if not left[target] and (running.needed is None or target in running.needed):
+            age = -target.sequence if isinstance(target, Node) else -math.inf
+            heapq.heappush(ready, (age, len(left) + len(order), target))
+
+    for target, _, _ in running.roots:
+        arrive(target)
+    while ready:
+        _, _, target = heapq.heappop(ready)
+        order.append(as_node(target))
+        for edge in target.edges if isinstance(target, Node) else ():
+            if edge is not None:
+                arrive(edge[0])
+    return order

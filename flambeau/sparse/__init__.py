@@ -94,7 +94,7 @@ def __getattr__(name: str) -> Any:
         found = importlib.import_module("flambeau.sparse.semi_structured")
         return found if name == "semi_structured" else getattr(found, name)
     if name.endswith("Tensor"):
-        from ._legacy import CLASSES
+        from .._ops.sparse.legacy import CLASSES
 
         if name in CLASSES:
             return CLASSES[name]

@@ -1,4 +1,4 @@
-"""Kernels of elementwise ops: changes of views give the bits of the forms that make a new tensor, plain and compiled."""
+"""Kernels of elementwise ops: changes of views have the bits of the forms that make a tensor, plain and compiled."""
 
 from __future__ import annotations
 

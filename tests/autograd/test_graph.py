@@ -423,3 +423,30 @@ def test_graph_helpers_exist(T: Any) -> Any:
 def test_versions_of_what_is_no_tensor(T: Any) -> Any:
     increment = T.autograd.graph.increment_version
     return [outcome(partial(increment, each), "increment_version expect") for each in (3, [3], "x", None)]
+
+
+def _programs(torch: Any) -> dict[str, Any]:
+    a, b = (torch.ones((), requires_grad=True) for _ in range(2))
+    product = a * b
+    return {
+        "a chain": (a.clone().sin().exp(), {}),
+        "a use of a result twice": ((a + product.exp()).sin(), {}),
+        "two branches": (a.exp() * b.sin().cos(), {}),
+        "one input": (a.sin() * b.cos(), {"inputs": [a]}),
+        "an input in the middle": ((product * a).sin(), {"inputs": [product]}),
+        "a number": (a * 2 + 3, {}),
+    }
+
+
+@pytest.mark.parametrize("name", _programs(flambeau))
+@differential
+def test_order_of_execution_is_told_at_the_start(torch: Any, name: str) -> Any:
+    root, options = _programs(torch)[name]
+    told: list[str] = []
+    root.register_hook(lambda grad: told.extend(each.name() for each in torch._C._current_graph_task_execution_order()))
+    with torch.autograd.set_multithreading_enabled(False):
+        torch.autograd.backward(root, **options)
+    return (
+        [each.removeprefix("torch::autograd::") for each in told],
+        outcome(torch._C._current_graph_task_execution_order, "only be called during the backward pass"),
+    )

@@ -365,3 +365,25 @@ def test_records_say_where_tensors_are_cut() -> None:
 
     for found in run_in_threads(work, 2):
         assert found == [(Shard(0),)] * 8
+
+
+def test_autograd_takes_distributed_tensors() -> None:
+    whole = torch.arange(12.0).reshape(4, 3)
+    grad = torch.arange(12.0).reshape(4, 3).cos()
+
+    def work(rank: int) -> None:
+        mesh = init_device_mesh("cpu", (2,))
+        for places in ([Shard(0)], [Shard(1)], [Replicate()]):
+            leaf = distribute_tensor(whole, mesh, places).requires_grad_()
+            (found,) = torch.autograd.grad((leaf * leaf).sum(), leaf)
+            assert torch.equal(found.full_tensor(), 2 * whole), places
+            weights = distribute_tensor(grad, mesh, [Shard(0)])
+            (found,) = torch.autograd.grad(leaf.sin(), [leaf], weights)
+            torch.testing.assert_close(found.full_tensor(), grad * whole.cos())
+            assert isinstance(found, DTensor)
+            torch.autograd.backward([leaf.mean(), leaf * 2], [None, weights])
+            torch.testing.assert_close(leaf.grad.full_tensor(), grad * 2 + 1 / 12)
+            other = distribute_tensor(whole, mesh, places).requires_grad_()
+            assert torch.autograd.grad(leaf.sum(), [leaf, other], allow_unused=True)[1] is None
+
+    run_in_threads(work, 2)

@@ -507,3 +507,12 @@ def test_impossible_views(T: Any, name: str) -> Any:
     action, phrase = IMPOSSIBLE[name]
     tensor = T.arange(24.0).view(2, 3, 4)
     return outcome(lambda: action(T, tensor), phrase)
+
+
+@differential
+def test_broadcast_tensors_gives_back_tensors_that_have_the_shape(T: Any) -> Any:
+    x, wide = T.ones(3), T.ones(2, 3)
+    return [
+        [each is given for each, given in zip(T.broadcast_tensors(*tensors), tensors, strict=True)]
+        for tensors in ((x,), (x, T.ones(3)), (x, wide), (wide, T.tensor(1.0)))
+    ]

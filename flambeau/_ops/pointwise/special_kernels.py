@@ -111,10 +111,13 @@ def _erfcx_of_positive(x: Array) -> Array:
 @in_expressions("erf")
 def erf(x: Array) -> Array:
     """The error function."""
-    if type(x) is np.ndarray and x.size <= _FEW and x.flags.c_contiguous:  # cheaper one by one than the fits' calls
-        if x.ndim == 1:
-            return np.fromiter(map(math.erf, x.tolist()), x.dtype, x.size)
-        return np.fromiter(map(math.erf, x.ravel().tolist()), x.dtype, x.size).reshape(x.shape)
+    if type(x) is np.ndarray and x.size <= _FEW:  # cheaper one by one than the fits' calls
+        values = np.fromiter(map(math.erf, x.ravel().tolist()), x.dtype, x.size)
+        if x.flags.c_contiguous:
+            return values.reshape(x.shape)
+        result = np.positive(x)  # which lies in memory as the results of other ops do
+        result[...] = values.reshape(x.shape)
+        return result
     return _erf_single(x) if x.dtype == np.float32 else _erf_double(x)
 
 

@@ -261,7 +261,7 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     """All `tensors` stretched to their common shape."""
     given = tensor_list(tensors)
     shape = common_shape(given)
-    return tuple([_expand(each, shape) for each in given])
+    return tuple([each if each._array.shape == shape else _expand(each, shape) for each in given])
 
 
 def _grow_1d(tensor: Tensor) -> Tensor:

@@ -32,7 +32,7 @@ IMPLEMENTATIONS: dict[str, Callable[..., Any]] = {}
 _BODIES: set[Callable[..., Any]] = set()
 """The bodies of public functions that take sparse tensors as they are."""
 
-_IMPLEMENTING = ("sparse.math", "sparse.matmul", "sparse.move", "sparse.reduce")
+_IMPLEMENTING = ("sparse.legacy", "sparse.math", "sparse.matmul", "sparse.move", "sparse.reduce")
 """The files whose import fills `IMPLEMENTATIONS`."""
 
 _SAME_FOR_ALL = frozenset(

@@ -177,7 +177,7 @@ def cuda(input: Tensor, device: Any = None, non_blocking: bool = False, memory_f
 
 _LEGACY_KINDS = {
     f"torch.{prefix}{name}Tensor": (dtype, place)
-    for prefix, place in (("", "cpu"), ("cuda.", "cuda"))
+    for prefix, place in (("", "cpu"), ("cuda.", "cuda"), ("sparse.", "cpu"), ("cuda.sparse.", "cuda"))
     for dtype, name in LEGACY_NAMES.items()
 }
 
@@ -210,6 +210,8 @@ def type_(input: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
         if not isinstance(found, Kind):
             raise TypeError(f"dtype must be a type, str, or dtype object, not {dtype!r}")
         kind = found
+    if input._kind.indirect:  # a sparse one keeps its layout, whichever the type has
+        return input.to(kind.device, kind.dtype)
     return input if kind is input._kind.plain else converted(input, kind, None)
 
 

@@ -146,6 +146,8 @@ for _name, _type in TENSOR_TYPES.items():
 def set_default_tensor_type(t: Any) -> None:
     """Deprecated: choose the default dtype by a legacy tensor type or its name."""
     kind = kind_named(t) if isinstance(t, str) else getattr(t, "kind", None)
+    if ".sparse." in t if isinstance(t, str) else getattr(t, "is_sparse", False):
+        raise TypeError("only dense types are supported as the default type")
     if not isinstance(kind, Kind):
         raise TypeError(f"invalid type object: only floating-point types are supported as the default type, got {t!r}")
     warn_user_once(

@@ -112,3 +112,13 @@ def _current_graph_task_id() -> int:
     """A number for the backward pass that is running; -1 outside of one."""
     running = THREAD.modes.backward_pass
     return -1 if running is None else _PASSES.setdefault(running, next(_NUMBERS))
+
+
+def _current_graph_task_execution_order() -> list[Any]:
+    """The nodes of the backward pass that is running, in the order in which it calls them: for hooks of its roots."""
+    running = THREAD.modes.backward_pass
+    if running is None:
+        raise RuntimeError("_current_graph_task_execution_order should only be called during the backward pass")
+    from flambeau.autograd.graph import execution_order
+
+    return execution_order(running)

@@ -296,11 +296,15 @@ class DTensor(Wrapper):
         )
         listed = [inputs] if isinstance(inputs, Tensor) else inputs
         own = listed and [each._local_tensor if isinstance(each, DTensor) else each for each in listed]
+        self._start_of_backward().backward(given, retain_graph, create_graph, own)
+
+    def _start_of_backward(self) -> Tensor:
+        """What this process differentiates: its part, or its share of a mean."""
         start = self._local_tensor
         for number, each in enumerate(self.placements):
             if each.is_partial("avg"):
                 start = start / self.device_mesh.size(number)
-        start.backward(given, retain_graph, create_graph, own)
+        return start
 
     def retain_grad(self) -> None:
         """Keep the gradient of this non-leaf tensor in `.grad`."""

@@ -12,6 +12,7 @@ from .._dtensor import DTensor, made
 from ..placement_types import Placement, Shard
 from .carrying import carry_out
 from .choice import REPLICATE, SUM, Call, plan_by
+from .gradients import backward_of, grad_of
 from .products import by_letters
 
 _BATCH = "abcdefgh"
@@ -94,6 +95,6 @@ def _on_parts(name: str) -> Callable[..., Any]:
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "linear": _linear, "matmul": _matmul,
+    "linear": _linear, "matmul": _matmul, "grad": grad_of, "backward": backward_of,
     **{name: _on_parts(name) for name in ("to", "cpu", "cuda", "pin_memory")},
 }  # fmt: skip

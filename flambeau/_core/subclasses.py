@@ -88,6 +88,13 @@ def retyped_like(original: Tensor, tensor: Tensor) -> Tensor:
     return retyped
 
 
+def of_same_class(original: Tensor, result: Tensor) -> Tensor:
+    """What a property gives: a tensor of the class of the one that was asked, if that is a user's."""
+    if type(original) in PLAIN_TYPES or type(result) is not Tensor:
+        return result
+    return retyped_like(original, result)
+
+
 def retype(tensor: Tensor, cls: type) -> Any:
     """The tensor as an instance of the subclass `cls`, at its place in the graph."""
     retyped: Any = object.__new__(cls)

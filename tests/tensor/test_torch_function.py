@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import flambeau
 from tests.support.differential import differential, outcome
 
 
@@ -226,3 +227,44 @@ def test_gradients_through_opaque_tensors(T: Any) -> Any:
     return T.autograd.grad(x.to_mkldnn(), x, T.ones(2, 2).to_mkldnn()), T.autograd.grad(
         x.to_mkldnn().to_dense().sum(), x
     )
+
+
+ATTRIBUTES = ["T", "mT", "H", "mH", "real", "imag", "data", "grad", "_base", "is_leaf", "shape", "dtype", "device"]
+
+
+@pytest.mark.parametrize("name", ATTRIBUTES)
+@differential
+def test_attributes_of_subclasses_are_of_their_class(T: Any, name: str) -> Any:
+    class Plain(T.Tensor):  # type: ignore[misc]
+        pass
+
+    matrix = T.eye(2).as_subclass(Plain)
+    compound = T.eye(2).to(T.complex64).as_subclass(Plain)
+    return [
+        type(getattr(each, name)).__name__
+        for each in (matrix, compound, compound.conj(), matrix[0:1], T.nn.Parameter(T.eye(2)), matrix.requires_grad_())
+        if name != "imag" or each.is_complex()
+    ]
+
+
+def _made_of_tensors(T: Any, x: Any) -> dict[str, Any]:
+    one, two = x[0, 0], x[0, 0] + 1
+    return {
+        "linspace": lambda: T.linspace(one, two, 3),
+        "linspace, by name": lambda: T.linspace(0.0, end=two, steps=3),
+        "logspace": lambda: T.logspace(one, 2.0, 3),
+        "normal": lambda: T.normal(x, 1.0),
+        "normal, of widths": lambda: T.normal(0.0, x),
+        "normal, by name": lambda: T.normal(mean=x, std=x),
+        "multi_dot": lambda: T.linalg.multi_dot([x, x, x]),
+        "multi_dot, the last": lambda: T.linalg.multi_dot([T.eye(2), T.eye(2), x]),
+    }
+
+
+@pytest.mark.parametrize("name", _made_of_tensors(flambeau, flambeau.eye(2)))
+@differential
+def test_factories_ask_the_classes_of_their_arguments(T: Any, name: str) -> Any:
+    log: list[str] = []
+    logged = logging_class(T, log)
+    found = [type(_made_of_tensors(T, T.eye(2).as_subclass(cls))[name]()).__name__ for cls in (plain_class(T), logged)]
+    return found, log[-1]

@@ -16,6 +16,7 @@ from .. import tensor as tensor_module  # tensors, in turn, import this file
 from ..backend import as_array
 from ..device import device
 from ..dtype import BOOL, LEGACY_NAMES, WIDE_TYPES, dtype
+from ..geometry.layout import empty_like
 from ..kind import Kind, kind_of
 from ..modes import beside_the_ops
 from .narrow import as_type, widened
@@ -83,10 +84,15 @@ def signed(array: Any, kind: Kind) -> Any:
     _check_negatable(kind)
     narrow, array = array.dtype, widened(array)
     if kind.conj:
-        array = np.conjugate(array)
+        array = np.conjugate(array, _place_for(array))
     if kind.neg:
-        array = np.negative(array)
+        array = np.negative(array, _place_for(array))
     return as_type(array, narrow) if narrow in WIDE_TYPES else as_array(array)
+
+
+def _place_for(array: Any) -> Any:
+    """Where dimensions of size 1 keep their strides, which NumPy's own results do not; else None."""
+    return empty_like(array, None, array.dtype) if array.size and 1 in array.shape else None
 
 
 def settle(array: Any, kind: Kind) -> None:

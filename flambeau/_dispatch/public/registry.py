@@ -227,19 +227,20 @@ def export_method(function: Function | Published | property, *names: str) -> Non
         setattr(Tensor, name, _LazyMethod(value, name) if isinstance(value, Published) else as_method(value))
 
 
-def guard(function: Body, name: str = "") -> Body:
+def guard(function: Body, name: str = "", overridable: bool = False) -> Body:
     """Let the errors that leave `function` be explained to users, as those of ops are; before it is exported.
 
-    That costs a frame, so the functions that are called most have it in their own bodies.
+    That costs a frame, so the functions that are called most have it in their own bodies. `overridable`: classes with a
+    `__torch_function__` among the arguments are asked.
     """
     own = name or function.__name__
-    _PUBLISHED[function] = Published(lambda: _guarded(function, own))
+    _PUBLISHED[function] = Published(lambda: _guarded(function, own, overridable))
     return function
 
 
-def _guarded(function: Function, name: str) -> Function:
+def _guarded(function: Function, name: str, overridable: bool) -> Function:
     def write(owner: Namespace | None) -> Function:
-        made = with_protocol(function, shown_name(name), False, name, overridable=False, owner=owner)
+        made = with_protocol(function, shown_name(name), False, name, overridable=overridable, owner=owner)
         own = written(made)
         own.__module__, own.__qualname__ = function.__module__, function.__qualname__
         return made

@@ -200,8 +200,8 @@ def _spaced_arguments(
 
 @one_by_one("start", "end")
 def linspace(
-    start: Any, end: Any, steps: Any, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-    requires_grad: bool = False, pin_memory: bool = False,
+    start: Tensor | Any, end: Tensor | Any, steps: Any, *, out: Any = None, dtype: Any = None, layout: Any = None,
+    device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """`steps` numbers at equal distances from `start` to `end`, both included."""
     start, end, steps, kind = _spaced_arguments("linspace", start, end, steps, out, dtype, device)
@@ -210,8 +210,8 @@ def linspace(
 
 @one_by_one("start", "end", "base")
 def logspace(
-    start: Any, end: Any, steps: Any, base: Any = 10.0, *, out: Any = None, dtype: Any = None, layout: Any = None,
-    device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+    start: Tensor | Any, end: Tensor | Any, steps: Any, base: Any = 10.0, *, out: Any = None, dtype: Any = None,
+    layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """Powers of `base` whose exponents go from `start` to `end` in `steps` equal steps."""
     start, end, steps, kind = _spaced_arguments("logspace", start, end, steps, out, dtype, device)
@@ -310,4 +310,4 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
 
 
 for _function in (arange, range, linspace, logspace, tril_indices, triu_indices):
-    export(guard(_function), _function.__name__)
+    export(guard(_function, overridable=_function in (linspace, logspace)), _function.__name__)

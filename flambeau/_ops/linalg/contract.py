@@ -103,7 +103,7 @@ def _contracted(left: Tensor, right: Tensor, first: list[int], second: list[int]
 
 
 @public("linalg.multi_dot", function=False, method=False, out=True, autocast=on(cuda=LOWER))
-def multi_dot(tensors: Any) -> Tensor:
+def multi_dot(tensors: list[Tensor]) -> Tensor:
     """The product of several matrices, multiplied in the order that takes the fewest operations."""
     matrices: list[Any] = list(tensors)
     count = len(matrices)
@@ -175,7 +175,7 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     for each in matrices:
         if each._array.ndim != 2:
             raise RuntimeError(f"Tensor dimension is {each._array.ndim}, expected 2 instead.")
-    result: Tensor = _clone(matrices[0], None) if len(matrices) == 1 else multi_dot(matrices)
+    result: Tensor = _clone(matrices[0], None) if len(matrices) == 1 else multi_dot(list(matrices))
     if out is None:
         return result
     from ..._dispatch.changes.out import store

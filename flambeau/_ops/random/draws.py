@@ -448,7 +448,7 @@ def _normal_into(out: Tensor, mean: Any, std: Any, generator: Generator | None) 
     return out.add_(mean)
 
 
-export(guard(normal), "normal")
+export(guard(normal, overridable=True), "normal")
 
 
 # In-place fills -------------------------------------------------------------------------------------------------------

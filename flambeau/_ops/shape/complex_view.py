@@ -9,6 +9,7 @@ from ..._core.dtype import LEGACY_NAMES, float16, float32, float64, from_numpy_d
 from ..._core.dtype import dtype as DType
 from ..._core.geometry.strided_windows import Geometry, restrided, span
 from ..._core.kind import Kind
+from ..._core.subclasses import of_same_class
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.autocast_rules import FULL, on
 from ..._dispatch.axes import Last
@@ -142,9 +143,8 @@ def real(input: Tensor) -> Tensor:
     """The real part of a complex tensor, which shares its memory; a real tensor itself."""
     if not input._kind.dtype.is_complex:
         return input
-    if is_conj(input._kind):
-        input = view_conjugated(input)  # which has the same real part
-    return select(_view_as_real(input), input._array.ndim, 0)
+    pairs = _view_as_real(view_conjugated(input) if is_conj(input._kind) else input)  # conjugates have the same
+    return of_same_class(input, select(pairs, input._array.ndim, 0))
 
 
 @public(method=False)
@@ -156,7 +156,7 @@ def imag(input: Tensor) -> Tensor:
         pairs = view_negated(_view_as_real(view_conjugated(input)))
     else:
         pairs = _view_as_real(input)
-    return select(pairs, input._array.ndim, 1)
+    return of_same_class(input, select(pairs, input._array.ndim, 1))
 
 
 def _set_real(tensor: Tensor, value: Any) -> None:

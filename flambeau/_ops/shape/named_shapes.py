@@ -9,6 +9,7 @@ from typing import Any
 from ..._core.arrays.quick import joint_shape
 from ..._core.modes import THREAD
 from ..._core.size import Size
+from ..._core.subclasses import of_same_class
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.broadcast import expandable, sum_to_shape
 from ..._dispatch.axes import ELEMENTS
@@ -322,7 +323,7 @@ def _reversed(tensor: Tensor) -> Tensor:
             "throw an error in a future release. Write x.mT to transpose matrices, or x.permute(...) to reverse "
             "dimensions."
         )
-    return _permute(tensor, tuple(range(ndim - 1, -1, -1)))
+    return of_same_class(tensor, _permute(tensor, tuple(range(ndim - 1, -1, -1))))
 
 
 def _warn(message: str, depth: int = 1) -> None:
@@ -345,10 +346,10 @@ def _adjoint(tensor: Tensor, word: str, depth: int) -> Tensor:
     ndim = tensor._array.ndim
     if ndim == 0:
         _warn(f"{word} is deprecated on 0-D tensors. Consider using x.conj().", depth)
-        return conj(tensor)
+        return of_same_class(tensor, conj(tensor))
     if ndim == 1:
         raise RuntimeError(f"{word} is only supported on matrices or batches of matrices. Got {ndim}-D tensor.")
-    return conj(tensor.transpose(ndim - 2, ndim - 1))
+    return of_same_class(tensor, conj(tensor.transpose(ndim - 2, ndim - 1)))
 
 
 @public()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._core.arrays.sparse import COO
 from ..._core.device import CPU
 from ..._core.dtype import INTEGER, NAMES, dtype
 from ..._core.kind import Kind, kind_of
 from ..._core.process.caller import warn_user_once
 from ..._core.process.defaults import device_for
 from ..._core.size import Size
-from ..._core.sparse import COO, SparseTensor
+from ..._core.sparse import SparseTensor
 from ..._core.tensor import Tensor
 from .dispatch import implements
 from .tensors import sparse_coo_tensor

@@ -18,6 +18,7 @@ PLACES: dict[str, str] = {
     "choices": "runtime.autotune",
     "conv_blocks": "convolution.blocks",
     "conv_few": "convolution.small",
+    "conv_one_tap": "convolution.one_tap",
     "interchange": "memory.dlpack",
     "random": "random.sampling",
     "scaled": "linalg.scaled_mm",

@@ -61,11 +61,25 @@ class Entry(IntEnum):
 @kernel
 def shared_products(b: Builder, arguments: Arguments, dtype: str) -> None:
     """(out, left, right, table): the products of a batch, of which each may be in several parts."""
+    _share(b, arguments, dtype, False)
+
+
+@kernel
+def shared_sums(b: Builder, arguments: Arguments, dtype: str) -> None:
+    """(out, left, right, table): likewise, but the inner products of each outer place of a batch are added up."""
+    _share(b, arguments, dtype, True)
+
+
+def _share(b: Builder, arguments: Arguments, dtype: str, sums: bool) -> None:
     out, left, right, table = (arguments.array(number).data for number in range(4))
     get_threads, set_threads = (_entry(b, table, each) for each in (Entry.GET_THREADS, Entry.SET_THREADS))
     before = called(b, get_threads, I32, [])
     called(b, set_threads, VOID, [b.constant(I32, 1)])
-    count = _entry(b, table, Entry.PRODUCTS) * _entry(b, table, Entry.PARTS)
+    products = _entry(b, table, Entry.PRODUCTS)
+    if sums:
+        inner = _entry(b, table, Entry.INNER)
+        products = (products + inner - 1) // inner
+    count = products * _entry(b, table, Entry.PARTS)
     with (
         b.parallel(count, _entry(b, table, Entry.GRAIN), out, left, right, table, unlock=True) as (
             c,
@@ -75,7 +89,7 @@ def shared_products(b: Builder, arguments: Arguments, dtype: str) -> None:
         ),
         c.loop(begin, end) as number,
     ):
-        _multiply_part(c, dtype, number, arrays)
+        (_add_up_part if sums else _multiply_part)(c, dtype, number, arrays)
     called(b, set_threads, VOID, [before])
 
 
@@ -148,12 +162,29 @@ def _part(
 
 
 def _multiply_part(b: Builder, dtype: str, number: Value, arrays: Sequence[Value]) -> None:
-    entry, out, left, right, rows, columns = _part(b, number, arrays)
     one, nothing = _factors(b, dtype)
+    _multiply(b, _part(b, number, arrays), one, nothing)
+
+
+def _add_up_part(b: Builder, dtype: str, number: Value, arrays: Sequence[Value]) -> None:
+    one, nothing = _factors(b, dtype)
+    table = arrays[-1]
+    inner, parts = _entry(b, table, Entry.INNER), _entry(b, table, Entry.PARTS)
+    first = number // parts * inner
+    _multiply(b, _part(b, first * parts + number % parts, arrays), one, nothing)
+    with b.loop(first + 1, b.smaller(first + inner, _entry(b, table, Entry.PRODUCTS))) as each:
+        _multiply(b, _part(b, each * parts + number % parts, arrays), one, one)
+
+
+def _multiply(
+    b: Builder, part: tuple[dict[Entry, Value], Value, Value, Value, Value, Value], one: Value, kept: Value
+) -> None:
+    """Write a part of a product to its place, plus what stands there as often as `kept` says."""
+    entry, out, left, right, rows, columns = part
     turns = [b.convert(entry[each], I32) for each in (Entry.LEFT_TURNS, Entry.RIGHT_TURNS)]
     given = [
         b.constant(I32, _BY_ROWS), *turns, rows, columns, entry[Entry.LENGTH], one, left, entry[Entry.LEFT_STEP], right,
-        entry[Entry.RIGHT_STEP], nothing, out, entry[Entry.OUT_STEP],
+        entry[Entry.RIGHT_STEP], kept, out, entry[Entry.OUT_STEP],
     ]  # fmt: skip
     called(b, entry[Entry.MULTIPLY], VOID, given)
 

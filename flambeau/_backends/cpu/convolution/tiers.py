@@ -26,6 +26,16 @@ and positions of a window one by one, where the product of matrices in `conv_ker
 smaller errors, and PyTorch's bits."""
 
 
+_ORDERS = {
+    (False, False): ("library", "conv"),
+    (True, False): ("conv", "library"),
+    (False, True): ("conv_one_tap", "library", "conv"),
+    (True, True): ("conv_one_tap", "conv", "library"),
+}
+"""The families to ask, one after the other: by whether generated code is before the vendor's library, and by whether
+windows have one element.
+"""
+
 _FEW = 1 << 12
 """Up to so many multiplications plain loops are quicker than NumPy's calls."""
 _SMALL_IMAGE, _SMALL_PRODUCT = 20480, 1 << 22
@@ -54,12 +64,19 @@ def _has_wide_windows(input: Array, grad: Array, kernel: Shape, geometry: Geomet
     return (_NARROW if len(kernel) == 2 else 1) < kernel[-1] <= _WIDEST
 
 
-def _first(
-    name: str, products: int, *arguments: Any, workspace: Workspace, generated_first: bool = False
-) -> Array | None:
+_FEW_POSITIONS, _LITTLE_WEIGHT = 64, 1 << 16
+
+
+def _has_few_positions(input: Array, grad: Array) -> bool:
+    """Whether generated code takes small images together, for windows of one element: the weight is not large."""
+    if math.prod(grad.shape[2:]) > _FEW_POSITIONS:
+        return False
+    return bool(grad.shape[1] * input.shape[1] <= _LITTLE_WEIGHT and input.dtype == np.float32)
+
+
+def _first(name: str, products: int, *arguments: Any, workspace: Workspace, order: tuple[str, ...]) -> Array | None:
     """What the first does that does it: plain loops for little, for much the vendor's library or generated code."""
-    families = ("conv", "library") if generated_first else ("library", "conv")
-    for family in ("conv_few",) if products <= _FEW else families:
+    for family in ("conv_few",) if products <= _FEW else order:
         kernels = library() if family == "library" else generated(family)
         if kernels is not None and (done := getattr(kernels, name)(*arguments, workspace=workspace)) is not None:
             return done
@@ -83,9 +100,8 @@ def correlate(
     if _FEW < products < _WORTHWHILE:
         return None
     small = _FEW < products <= _SMALL_PRODUCT and _is_small_image(input, weight, geometry.groups)
-    return _first(
-        "correlate", products, input, weight, bias, output, geometry, last, workspace=workspace, generated_first=small
-    )
+    order = _ORDERS[small, not last and math.prod(weight.shape[2:]) == 1]
+    return _first("correlate", products, input, weight, bias, output, geometry, last, workspace=workspace, order=order)
 
 
 def correlate_transposed(
@@ -101,7 +117,9 @@ def correlate_transposed(
         products = max(products, worthwhile)
     if _FEW < products < worthwhile:
         return None
-    return _first("correlate_transposed", products, grad, weight, bias, sizes, geometry, last, workspace=workspace)
+    order = _ORDERS[False, not last and math.prod(weight.shape[2:]) == 1]
+    given = grad, weight, bias, sizes, geometry, last
+    return _first("correlate_transposed", products, *given, workspace=workspace, order=order)
 
 
 def weight_gradient(
@@ -113,9 +131,10 @@ def weight_gradient(
     products = grad.size * (input.shape[1] // geometry.groups) * math.prod(kernel)
     if _FEW < products < _WORTHWHILE:
         return None
+    alone = not last and math.prod(kernel) == 1
     wide = not last and _has_wide_windows(input, grad, kernel, geometry)
-    given = input, grad, kernel, geometry, last
-    return _first("weight_gradient", products, *given, workspace=workspace, generated_first=wide)
+    order = _ORDERS[wide or (alone and _has_few_positions(input, grad)), alone]
+    return _first("weight_gradient", products, input, grad, kernel, geometry, last, workspace=workspace, order=order)
 
 
 def _weight_gradient_by_samples(

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...._codegen.products.shared import Entry, shared_products
+from ...._codegen.products.shared import Entry, shared_products, shared_sums
 from ...._core.arrays.quick import joint_shape
 from ...._core.size import contiguous_strides
 from .blas import openblas
@@ -39,7 +39,7 @@ class _Library(NamedTuple):
     set_threads: int
 
 
-class _Plan(NamedTuple):
+class Plan(NamedTuple):
     """What depends on dtype, shapes and strides alone: networks repeat theirs."""
 
     shape: Shape
@@ -52,7 +52,7 @@ def product(left: Any, right: Any, out: Any = None) -> Any:
     dtype = left.dtype
     if right.dtype != dtype or not left.flags.aligned or not right.flags.aligned:
         return None
-    plan = _plan(dtype, left.shape, left.strides, right.shape, right.strides)
+    plan = plan_of(dtype, left.shape, left.strides, right.shape, right.strides, _LEAST)
     if plan is None:
         return None
     if out is None:
@@ -63,7 +63,12 @@ def product(left: Any, right: Any, out: Any = None) -> Any:
 
 
 @functools.lru_cache(maxsize=512)
-def _plan(dtype: Any, left: Shape, left_strides: Shape, right: Shape, right_strides: Shape) -> _Plan | None:
+def plan_of(
+    dtype: Any, left: Shape, left_strides: Shape, right: Shape, right_strides: Shape, least: int = 0, summed: int = 0
+) -> Plan | None:
+    """The products of arrays of these shapes and strides; None: the library does not do them, or no more than `least`
+    multiplications in all. `summed`: so many products, one after another, are added up.
+    """
     library = _library(dtype.char)
     if library is None or not 2 <= len(left) <= _DIMENSIONS >= len(right) >= 2:
         return None
@@ -79,24 +84,34 @@ def _plan(dtype: Any, left: Shape, left_strides: Shape, right: Shape, right_stri
         return None
     shape = (*batch, rows, columns)
     count = rows * length * columns
-    if math.prod(batch) * count <= _LEAST:
+    if math.prod(batch) * count <= least:
         return None
     outer, inner = (1, 1, *batch)[-2:]
+    products = outer * inner
+    if summed:
+        shape = (-(-products // summed), rows, columns)
     rows_each, columns_each = _division(rows, columns, count)
     by_rows = columns_each == columns
     parts = -(-rows // rows_each) * -(-columns // columns_each)
     left_part = rows_each * left_strides[-2] if by_rows else 0
     right_part = 0 if by_rows else columns_each * right_strides[-1]
     out_part = rows_each * columns * item if by_rows else columns_each * item
-    out_strides = tuple([step * item for step in contiguous_strides(shape)])
+    steps = [_batch_steps(*each, batch) for each in ((left, left_strides), (right, right_strides))]
+    steps.append((rows * columns * item, 0) if summed else _batch_steps(shape, _dense(shape, item), batch))
+    if summed and len(batch) == 1:
+        inner, steps[:2] = summed, [(summed * step, step) for _, step in steps[:2]]
     table = np.array([
         *library, one[0], other[0], one[1], other[1], columns, rows, columns, length, rows_each, columns_each, parts,
-        outer * inner, inner, *_batch_steps(left, left_strides, batch), left_part,
-        *_batch_steps(right, right_strides, batch), right_part, *_batch_steps(shape, out_strides, batch), out_part,
-        max(1, _LEAST // (count // parts)), 0,
+        products, inner, *steps[0], left_part, *steps[1], right_part, *steps[2], out_part,
+        max(1, _LEAST // (count * max(summed, 1) // parts)), 0,
     ], np.int64)  # fmt: skip
     assert len(table) == len(Entry)
-    return _Plan(shape, shared_products(dtype.name), table)
+    return Plan(shape, (shared_sums if summed else shared_products)(dtype.name), table)
+
+
+def _dense(shape: Shape, item: int) -> Shape:
+    """The strides in bytes of an array without gaps."""
+    return tuple([step * item for step in contiguous_strides(shape)])
 
 
 def _division(rows: int, columns: int, count: int) -> tuple[int, int]:

@@ -84,7 +84,7 @@ def made(op, name, slow, table, ruled):
                     # Python numbers adapt to the tensor's dtype, in NumPy as here; integers may not fit in it.
                     if kind.differentiable and not tensors_only:
                         operand = other
-                    elif kind.dtype.category == INTEGER and is_small(other) and not tensors_only:
+                    elif kind.dtype.category == INTEGER and fits_in(other, array.dtype) and not tensors_only:
                         operand = other = asarray(other, array.dtype)
                     else:
                         return slow(input, other, None)
@@ -142,7 +142,7 @@ def made(op, inner, slow, table, write):
                     operand = other
                     fits = (
                         (type(other) is float or type(other) is int)
-                        and (kind.differentiable or (is_small(other) and kind.dtype.category == INTEGER))
+                        and (kind.differentiable or (kind.dtype.category == INTEGER and fits_in(other, array.dtype)))
                         and (array.base is None or 0 not in array.strides)
                         and not tensors_only
                     )
@@ -237,15 +237,20 @@ def _made(text: str, title: str, names: dict[str, Any]) -> Callable[..., Any]:
     """`made` of a text that refers to names."""
     from ..._codegen.machine.bytecode import compiled_sources
 
-    scope = {**NAMES, "Any": Any, "INTEGER": INTEGER, "LARGE": LARGE, "is_small": is_small, **names}
+    scope = {**NAMES, "Any": Any, "INTEGER": INTEGER, "LARGE": LARGE, "fits_in": fits_in, **names}
     exec(compiled_sources([(kept(title, text), text)])[0], scope)
     made: Callable[..., Any] = scope["made"]
     return made
 
 
-def is_small(number: Any) -> bool:
-    """Whether a number is one of every integer dtype."""
-    return type(number) is int and 0 <= number < 128
+def fits_in(number: Any, dtype: Any) -> bool:
+    """Whether a number is one of every integer dtype, or of this one, which has signs and 32 bits or more."""
+    if type(number) is not int:
+        return False
+    return 0 <= number < 128 or (dtype.kind == "i" and dtype.itemsize >= 4 and -_TWO_31 <= number < _TWO_31)
+
+
+_TWO_31 = 2**31
 
 
 def grows(small: Any, operand: Any) -> bool:

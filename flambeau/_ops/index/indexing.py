@@ -10,6 +10,7 @@ numbers, as in PyTorch: `x[np.array([1.0])]` works where `x[torch.tensor([1.0])]
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 import warnings
@@ -329,7 +330,8 @@ def advanced_get(view: Array, advanced: Advanced) -> Array:
     if dense and all(entry is None or entry.ndim < 2 or entry.flags.c_contiguous for entry in advanced):
         dense_result: Array = contiguous_array(result)
         return dense_result
-    return _in_memory_order(result, _memory_order(view, advanced, result.shape))
+    layouts = tuple([None if entry is None else (entry.shape, entry.strides) for entry in advanced])
+    return _in_memory_order(result, *_memory_order(view.strides, layouts, result.shape))
 
 
 def advanced_put(view: Array, advanced: Advanced, values: Any, accumulate: bool = False) -> None:
@@ -399,7 +401,7 @@ def _numpy_key(advanced: Advanced) -> tuple[Any, ...]:
     return tuple(_ALL if entry is None else entry for entry in advanced)
 
 
-def _result_dims(advanced: Advanced) -> tuple[int, list[int]]:
+def _result_dims(advanced: Sequence[Any]) -> tuple[int, list[int]]:
     """Where the index arrays' dimensions go among the untouched ones, and which dimensions are untouched.
 
     Neighbouring index arrays are replaced in place; separated ones move to the front.
@@ -472,16 +474,21 @@ def _broadcast_values(values: Any, view: Array, target: Shape) -> Array:
 # Memory order of a result
 
 
-def _memory_order(view: Array, advanced: Advanced, result_shape: Shape) -> list[int]:
-    """The result's dimensions from the fastest to the slowest, as PyTorch's element-wise loops order them.
+@functools.lru_cache(maxsize=512)
+def _memory_order(
+    view_strides: Shape, layouts: tuple[tuple[Shape, Shape] | None, ...], result_shape: Shape
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The result's dimensions from the slowest to the fastest, as PyTorch's element-wise loops order them, and where
+    each of them stands there. `layouts`: shapes and strides of the index arrays.
 
     Dimensions are sorted by the strides of the view, then by those of the index arrays; a stride of zero (the
     dimension does not exist there) says nothing, and the first operand that says something decides.
     """
-    arrays = [entry for entry in advanced if entry is not None]
-    front, untouched = _result_dims(advanced)
+    one = np.empty(1, np.int8)  # nobody looks at elements
+    arrays = [np.lib.stride_tricks.as_strided(one, *layout) for layout in layouts if layout is not None]
+    front, untouched = _result_dims(layouts)
     index_ndim = len(result_shape) - len(untouched)
-    outer = [view.strides[dim] for dim in untouched]
+    outer = [view_strides[dim] for dim in untouched]
     operands = [outer[:front] + [0] * index_ndim + outer[front:]]
     before, after = [0] * front, [0] * (len(untouched) - front)
     operands += [before + list(array.strides) + after for array in np.broadcast_arrays(*arrays)]
@@ -506,15 +513,15 @@ def _memory_order(view: Array, advanced: Advanced, result_shape: Shape) -> list[
                 moving = other
             elif comparison < 0:
                 break
-    return order
-
-
-def _in_memory_order(result: Array, order: list[int]) -> Array:
     slowest_first = order[::-1]
+    return tuple(slowest_first), tuple([slowest_first.index(dim) for dim in range(len(order))])
+
+
+def _in_memory_order(result: Array, slowest_first: tuple[int, ...], places: tuple[int, ...]) -> Array:
     transposed = result.transpose(slowest_first)
     # The reshapes give dimensions of size 1 the strides of a contiguous array.
     dense: Array = contiguous_array(transposed).reshape(-1).reshape(transposed.shape)
-    return dense.transpose(np.argsort(slowest_first))
+    return dense.transpose(places)
 
 
 # Accumulation

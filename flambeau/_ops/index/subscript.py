@@ -12,7 +12,7 @@ from ..._core.arrays.lazy_signs import content, settle
 from ..._core.arrays.narrow import as_type, number_as
 from ..._core.backend import all_within, as_array, is_array
 from ..._core.device import CPU
-from ..._core.dtype import FLOAT, LEGACY_NAMES, bool_, dtype, int32, int64, uint8
+from ..._core.dtype import FLOAT, INTEGER, LEGACY_NAMES, bool_, dtype, int32, int64, uint8
 from ..._core.geometry.layout import contiguous_array
 from ..._core.kind import kind_of_array
 from ..._core.modes import THREAD, beside_the_ops
@@ -22,6 +22,7 @@ from ..._dispatch.abstract.fake import refuse_shape
 from ..._dispatch.abstract.meta import shape_in_elements
 from ..._dispatch.arguments.autocast_rules import WIDEST, on
 from ..._dispatch.arguments.scalar import fitting
+from ..._dispatch.call.elementwise import fits_in
 from ..._dispatch.call.results import any_needs_gradient
 from ..._dispatch.call.subscript import short_getitem
 from ..._dispatch.changes.history import end_change
@@ -162,6 +163,11 @@ def _recorded_getitem(tensor: Tensor, index: Any) -> Tensor:
         return _alias(part) if part is tensor else part
     if _is_mask_to_repeat(index, tensor):
         index = index.nonzero(as_tuple=True)
+    if type(index) is tuple and (positions := _positions_alone(index, tensor._array.ndim)) is not None:
+        for dim, each in enumerate(index):
+            if each is None:
+                tensor = _unsqueeze(tensor, dim)
+        return _pick(tensor, positions)
     plan = plan_index(index, tensor._array.shape)
     part = basic_part(tensor, plan.basic, type(index) is slice)
     if plan.advanced is not None:
@@ -202,6 +208,19 @@ def _basic_getitem(tensor: Tensor, index: Any) -> Tensor:
             dim += 1
             source += 1
     return _alias(part) if part is tensor else part
+
+
+def _positions_alone(index: tuple[Any, ...], ndim: int) -> list[Tensor | None] | None:
+    """The entries of all dimensions for an index of nothing but tensors of positions and None; None: it has others."""
+    rest = ndim
+    for each in index:
+        if each is not None:
+            if type(each) not in PLAIN_TYPES or each._kind.indirect or each._kind.dtype is not int64:
+                return None
+            if not each._array.ndim:
+                return None
+            rest -= 1
+    return [*index, *(None,) * rest] if 0 <= rest < ndim else None
 
 
 def _is_mask_to_repeat(index: Any, tensor: Tensor) -> bool:
@@ -303,6 +322,20 @@ def _index_backward(grad: Array, sizes: tuple[int, ...], advanced: Any, indices:
 # ----- writing ------------------------------------------------------------------------------------------------------
 
 
+def _number(value: Any, kind: Any) -> tuple[Any, bool]:
+    """A Python number as an array of this kind takes it, and whether it does without a further look."""
+    if kind.differentiable:
+        is_exact = type(value) is int and -_EXACT <= value <= _EXACT
+        return (float(value), True) if is_exact else (value, type(value) is float)
+    if kind.dtype.category == INTEGER:
+        return value, fits_in(value, kind.dtype.numpy)
+    return value, type(value) is bool
+
+
+_EXACT = 2**53
+"""Up to here a float has all integers."""
+
+
 def _setitem(self: Tensor, index: Any, value: Any) -> None:
     if type(self) in DIRECT_TYPES:
         modes = THREAD.modes
@@ -311,9 +344,8 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
             source = value._array if not value._kind.indirect else content(value)
             direct = value._kind.device is kind.device
         else:
-            source = value
-            direct = type(value) is float and kind.differentiable
-        given = (self,) if source is value else (self, value)
+            source, direct = _number(value, kind)
+        given = (self, value) if type(value) in PLAIN_TYPES else (self,)
         if direct and kind in modes.direct and not (modes.grad and any_needs_gradient(given)):
             key = basic_index(index, self._array.ndim)
             if key is not None:

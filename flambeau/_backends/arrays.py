@@ -193,7 +193,7 @@ def matmul(left: Array, right: Array, out: Array | None = None) -> Array:
             return result
         out[...] = result
         return out
-    if type(left) is type(right) is np.ndarray and left.size > _SMALL < right.size:
+    if type(left) is type(right) is np.ndarray and left.size > _SMALL < right.size and not _is_little(left, right):
         functions = FUNCTIONS[np.ndarray]
         for name in ("products_of_batch", "threaded_product") if left.ndim > 2 else ("threaded_product",):
             function = functions[name]
@@ -201,6 +201,15 @@ def matmul(left: Array, right: Array, out: Array | None = None) -> Array:
             if done is not None:
                 return done
     return np.matmul(left, right, out) if out is not None else np.matmul(left, right)
+
+
+_LITTLE = 2**18
+"""Up to so many multiplications in all NumPy's library is called: it has the shorter way."""
+
+
+def _is_little(left: Array, right: Array) -> bool:
+    shape: Shape = left.shape
+    return bool(shape[:-2] == right.shape[:-2] and left.size * right.shape[-1] <= _LITTLE)
 
 
 def dot(left: Array, right: Array, out: Array) -> Array:

@@ -385,6 +385,8 @@ def _batched_on_arrays(left: Array, right: Array) -> Any:
     if left.dtype is not right.dtype:
         return None
     try:
+        if right.ndim > 2 and left.dtype.kind == "f" and left.dtype.num in _NUMBERS:
+            return arrays.contiguous(arrays.matmul(left, right))
         return product(left, right, _batched_product, "bmm")
     except ValueError:
         return None  # the decomposition says what does not fit

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -62,7 +63,9 @@ def installed(environment: Path, packages: tuple[str, ...]) -> None:
     own = [path for path in (ROOT / "flambeau").rglob("*") if path.is_file() and path.suffix != ".pyc"]
     link(((path.relative_to(ROOT), path) for path in own), environment)
     described = environment.parent / "METADATA", environment.parent / "RECORD"
-    described[0].write_text(metadata.distribution("flambeau").read_text("METADATA") or "")
+    declared = re.findall(r'"(.+)",', only_group(r"^dependencies = \[([^]]*)\]", ROOT / "pyproject.toml"))
+    lines = ["Metadata-Version: 2.1", "Name: flambeau", "Version: 0", *(f"Requires-Dist: {each}" for each in declared)]
+    described[0].write_text("\n".join(lines) + "\n")
     described[1].write_text("".join(f"{path.relative_to(ROOT)},,\n" for path in own))
     link(((Path("flambeau-0.dist-info", path.name), path) for path in described), environment)
 

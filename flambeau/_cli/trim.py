@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -59,13 +60,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _required() -> Iterator[str]:
     """The packages that Flambeau requires and that are installed."""
-    for line in metadata.requires("flambeau") or ():
-        if "extra ==" not in line:
-            name = re.split(r"[^\w.-]", line, maxsplit=1)[0]
-            try:
-                yield metadata.distribution(name).name
-            except metadata.PackageNotFoundError:
-                continue
+    lines = [line for line in metadata.requires("flambeau") or () if "extra ==" not in line]
+    for name in dict.fromkeys(re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in lines):  # once for several systems
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            yield metadata.distribution(name).name
 
 
 def _files(name: str) -> dict[PurePath, Path]:

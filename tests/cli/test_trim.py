@@ -49,6 +49,17 @@ def test_nothing_to_trim(copies: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
     assert capsys.readouterr().out == "There is nothing to trim.\n"
 
 
+def test_a_package_required_on_several_systems_is_trimmed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [
+        "numpy>=2; sys_platform == 'linux'",
+        "numpy>=2.1; sys_platform == 'darwin'",
+        "absent-package",
+        "pytest; extra == 'test'",
+    ]
+    monkeypatch.setattr(metadata, "requires", lambda name: lines)
+    assert list(trim._required()) == ["numpy"]
+
+
 def package(folder: Path, **files: str) -> dict[Path, Path]:
     """A package's files by the names under which it lists them, in a folder that is itself called tests."""
     for name, content in files.items():

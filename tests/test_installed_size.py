@@ -112,6 +112,8 @@ def test_installations_stay_small_and_work_after_a_trim(tmp_path: Path, kind: st
         found.append(sizes(environment))
     assert results(environment) == wanted
     assert "nothing to trim" in run(environment, "-m", "flambeau", "trim", "--development")
+    if metadata.version("numpy") < "2.3":  # the last for Python 3.10 comes with 1.3 MB more, which a trim removes
+        plain += 1.4
     for (size, own), limit, limit_of_own in zip(found, (plain, trimmed, without_development), OWN, strict=True):
         assert size <= limit, found
         assert own <= limit_of_own, found

@@ -24,7 +24,8 @@ DESCRIPTION = (
 )
 _OF_DEVELOPERS = (".pyi", ".h", ".a", ".pxd", ".pyx")
 _IMPORTED_BY_TESTS = "_simd."  # NumPy's vector instructions, one by one
-_IMPORT_OF_TESTS = re.compile(rb"^\s*(?:from|import)\s[^#\n]*\b(?:tests|_simd)\b", re.MULTILINE)
+_IMPORT_OF_TESTS = re.compile(rb"^\s*(?:from|import)\s[^#\n]*\b(?:tests|_simd)\b.*", re.MULTILINE)
+_FROM_A_MODULE = re.compile(rb"\s*from\s+(\w[\w.]*\.tests\.[\w.]+)\s+import\s")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -81,11 +82,22 @@ def _is_library(path: Path) -> bool:
 
 
 def _tests(files: dict[PurePath, Path]) -> list[Path]:
-    """A package's tests, and modules that they alone import; none if one of its other files imports them, too."""
-    tests = {name for name in files if "tests" in name.parts or name.name.startswith(_IMPORTED_BY_TESTS)}
-    others = (path for name, path in files.items() if name.suffix == ".py" and name not in tests)
-    if any(_IMPORT_OF_TESTS.search(path.read_bytes()) for path in others):
-        return []
+    """A package's tests, and modules that they alone import, without those that its other files import."""
+    tests = {
+        name
+        for name in files
+        if "tests" in name.parts or name.name == "conftest.py" or name.name.startswith(_IMPORTED_BY_TESTS)
+    }
+    read = [name for name in files if name.suffix == ".py" and name not in tests]
+    while read:
+        for line in _IMPORT_OF_TESTS.findall(files[read.pop()].read_bytes()):
+            module = _FROM_A_MODULE.match(line)
+            path = PurePath(*module[1].decode().split(".")).with_suffix(".py") if module else PurePath()
+            if path not in files:
+                return []  # any of them may be meant
+            imported = tests & {path, *(folder / "__init__.py" for folder in path.parents)}
+            tests -= imported
+            read += imported
     return [files[name] for name in tests]
 
 

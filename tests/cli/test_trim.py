@@ -82,6 +82,22 @@ def test_tests_that_other_files_import_stay(tmp_path: Path, line: str) -> None:
     assert trim._tests(package(tmp_path, code=f"def f():\n{line}\n", tests__check="")) == []
 
 
+def test_tests_stay_that_other_files_import_by_name(tmp_path: Path) -> None:
+    """NumPy 2.2 is like that: its functions for users' tests import a module from its own."""
+    files = package(
+        tmp_path,
+        code="from some.tests.check import number",
+        conftest="import some.tests.other",
+        tests__check="    from some.tests.more.helper import text",
+        tests__more__helper="",
+        tests__other="",
+    )
+    package_itself = tmp_path / "tests" / "some" / "tests" / "__init__.py"
+    package_itself.write_text("")
+    files[package_itself.relative_to(tmp_path / "tests")] = package_itself
+    assert sorted(path.name for path in trim._tests(files)) == ["conftest.py", "other.py"]
+
+
 def loaded(data: bytes) -> list[tuple[int, int, int, bytes]]:
     """What a system loads of a library: kind, address and size of its segments, and their bytes."""
     at, count = struct.unpack_from("<Q", data, 32)[0], struct.unpack_from("<H", data, 56)[0]

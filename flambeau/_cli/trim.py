@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
         "tests of packages": sum(_remove(_tests(files)) for files in packages),
     }
     if arguments.development:
-        read = [path for files in (*packages, _files("flambeau")) for path in files.values()]
+        read = [path for files in (*packages, _files("flambeau")) for path in files.values() if path.is_file()]
         freed["files for development"] = _remove(path for path in read if path.suffix in _OF_DEVELOPERS)
     for what, size in freed.items():
         if size:

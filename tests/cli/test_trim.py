@@ -98,6 +98,18 @@ def test_tests_stay_that_other_files_import_by_name(tmp_path: Path) -> None:
     assert sorted(path.name for path in trim._tests(files)) == ["conftest.py", "other.py"]
 
 
+def test_tests_and_files_for_development_at_once(copies: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = package(copies, code="", tests__check="")
+    stubs = [path.with_suffix(".pyi") for path in files.values()]
+    for path in stubs:
+        path.write_text("")
+    files |= {path.relative_to(copies / "tests"): path for path in stubs}
+    monkeypatch.setattr(trim, "_required", lambda: iter(["package"]))
+    monkeypatch.setattr(trim, "_files", lambda name: dict(files) if name == "package" else {})
+    assert main(["trim", "--development"]) == 0
+    assert [path.name for path in files.values() if path.exists()] == ["code.py"]
+
+
 def loaded(data: bytes) -> list[tuple[int, int, int, bytes]]:
     """What a system loads of a library: kind, address and size of its segments, and their bytes."""
     at, count = struct.unpack_from("<Q", data, 32)[0], struct.unpack_from("<H", data, 56)[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections import OrderedDict
 from typing import Any
@@ -14,7 +15,11 @@ from flambeau.compiler._compiled import Compiled
 from flambeau.compiler.capture import guards as _state
 from flambeau.compiler.capture.identity_guards import Facts
 
-pytestmark = pytest.mark.skipif(generated("identities") is None, reason="no code is generated")
+ONE_THREAD_AT_A_TIME = getattr(sys, "_is_gil_enabled", lambda: True)()
+pytestmark = pytest.mark.skipif(
+    generated("identities") is None or not ONE_THREAD_AT_A_TIME,
+    reason="no code is generated, or other threads may change what it looks at",
+)
 
 
 def holds(facts: Facts) -> bool:
@@ -69,6 +74,13 @@ def test_every_fact_can_cease_to_hold(change: Any) -> None:
     facts = known_of(place)
     assert holds(facts)
     change(place)
+    assert not holds(facts)
+
+
+def test_no_fact_holds_while_other_threads_may_change_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    facts = known_of(Place())
+    monkeypatch.setattr(sys, "_is_gil_enabled", lambda: False, raising=False)
+    assert facts.table is None
     assert not holds(facts)
 
 

@@ -67,6 +67,8 @@ def run_backward(
     outer = modes.grad, modes.backward_pass, modes.functions
     try:  # whatever comes next, an interrupt of the user's too, modes are put back
         modes.grad = create_graph
+        if create_graph:
+            spell_out(roots)
         if modes.functions:  # they see what the program calls, not what its derivatives are made of
             modes.functions = ()
             modes.refresh()
@@ -401,6 +403,20 @@ def count_gradients(roots: Sequence[tuple[Target, int, Tensor]]) -> dict[Target,
                     if isinstance(target, Node):
                         nodes.append(target)
     return counts
+
+
+def spell_out(roots: Sequence[tuple[Target, int, Tensor]]) -> None:
+    """Let nodes that stand for several be those which PyTorch has: derivatives of derivatives go through each of them,
+    and gradients are added where they meet.
+    """
+    waiting: list[Any] = [target for target, _, _ in roots]
+    seen: set[int] = set()
+    while waiting:
+        target = waiting.pop()
+        if isinstance(target, Node) and id(target) not in seen:
+            seen.add(id(target))
+            target.spell_out()
+            waiting += [edge[0] for edge in target.edges if edge is not None]
 
 
 def leading_to(inputs: Any, graph: Iterable[Target]) -> set[Target]:

@@ -389,3 +389,24 @@ def test_a_graph_without_leaves_is_differentiated_as_often_as_asked() -> None:
         result = compiled()
         result.sum().backward(retain_graph=True)
         result.sum().backward()
+
+
+def test_gradients_of_gradients_are_added_in_one_order() -> None:
+    """A layer's product stands for several ops; behind one of them the gradients of both passes meet."""
+    table, layer = nn.Embedding(7, 1), nn.Linear(1, 3)
+
+    def step(positions: Any) -> Any:
+        out = layer(table(positions))
+        loss = nn.functional.l1_loss(out, out.detach() + 1) + layer.weight.square().sum() * 0.01
+        (penalty,) = torch.autograd.grad(loss, [table.weight], create_graph=True)
+        (loss + penalty.square().sum()).backward()
+        found, layer.weight.grad = layer.weight.grad, None
+        return found
+
+    compiled = torch.compile(step)
+    for seed in range(20):
+        torch.manual_seed(seed)
+        for each in (table, layer):
+            each.reset_parameters()
+        positions = torch.randint(0, 7, (5, 4))
+        assert torch.equal(compiled(positions), step(positions))

@@ -371,7 +371,8 @@ class Compiled:
             return self._first(attempt) if self._may_attempt() else attempt.run()
         asked = [each for each in self._families if each.table.asked is not None]
         waits = [each.waits(bool(self.dynamic)) for each in self._families]  # all: they forget what they were asked for
-        if any(waits) or not self._may_attempt():  # sizes may never come again, as those of a cache that grows
+        overdue = any(each.is_overdue for each in asked)
+        if any(waits) or not self._may_attempt(overdue):  # sizes may never come again, as those of a cache that grows
             return attempt.run_plainly() if any(each.grows for each in self._families) else attempt.run()
         if followed := [each for each in asked if each.follows()]:
             self._follow(min(followed, key=Family.distance), attempt)
@@ -431,9 +432,9 @@ class Compiled:
         self._watch = now
         return self._kept(attempt, recording)
 
-    def _may_attempt(self) -> bool:
+    def _may_attempt(self, overdue: bool = False) -> bool:
         """Whether there is time to watch or record a call; `fullgraph` has to know what breaks."""
-        return self.fullgraph or not self._is_timed or self._effort.allows()
+        return self.fullgraph or not self._is_timed or self._effort.allows(overdue)
 
     def _watched(self, attempt: Attempt) -> Any:
         """Make a call and see what it reads; it is watched no further once something speaks against compiling it."""

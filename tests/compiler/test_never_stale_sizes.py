@@ -10,6 +10,7 @@ import pytest
 import flambeau as torch
 from flambeau import nn
 from flambeau.compiler._compiled import Compiled
+from flambeau.compiler.capture.effort import Effort
 from flambeau.compiler.tools.explain import explanation_of
 
 from .test_never_stale import seen
@@ -176,6 +177,21 @@ def test_sizes_that_never_come_again_are_not_recorded(monkeypatch: pytest.Monkey
     assert len(compiled._families[0].table) == 19
     assert len(compiled.programs) == 2
     assert "without a row" not in explanation_of(compiled)
+
+
+def test_what_has_come_often_has_a_row_though_there_is_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = Compiled(lambda rows, x: torch.cat([rows, x]))
+    waiting: list[int] = []
+    for turn in range(20):
+        if turn == 1:  # there is a program for all sizes, and no length has come for the fourth time
+            monkeypatch.setattr(Effort, "has_time", lambda self: False)
+        rows = of(1, 4)
+        for _ in range(8):
+            rows = compiled(rows, of(1, 4))
+        assert seen(rows) == seen(torch.cat([of(1, 4)] * 9))
+        waiting.append(compiled.sizes_waiting)
+    assert waiting[8] == 6
+    assert waiting[-1] == 0
 
 
 def test_what_grows_has_rows_on_both_sides_of_a_size_from_which_other_kernels_run() -> None:

@@ -65,9 +65,9 @@ class Effort:
         self.hits = 0
         """How many calls were programs, each of which stands for a plain one."""
 
-    def allows(self) -> bool:
-        """Whether there is time for one more attempt, which is then made."""
-        if (self.was_attempted and not self.was_refused) or self.has_time():
+    def allows(self, overdue: bool = False) -> bool:
+        """Whether there is time for one more attempt, which is then made; `overdue`: not to make it costs as much."""
+        if overdue or (self.was_attempted and not self.was_refused) or self.has_time():
             self.was_attempted = True
             return True
         self.lacks_time = True

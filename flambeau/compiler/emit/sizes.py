@@ -37,6 +37,8 @@ _MOST_OFTEN = 64
 """A recorded call takes as long as some 20 plain ones: sizes that have come so often are worth it in any case."""
 _FOLLOWED, _FOLLOWED_IF_GROWING = 2, 4
 """So often sizes have to come until a call is compared with a recorded one, which takes some 4 plain calls' time."""
+_OVERDUE = 16
+"""By then eager calls have lost as much time as it takes to compare one: it is worth it, whatever was spent before."""
 _MOST_UNLIKE = 8
 """After so many calls that were not as the recorded one no further call is compared with it."""
 _GROWS = 3
@@ -305,6 +307,11 @@ class Family:
             and self._asked not in self._unlike
             and len(self.table) < _MOST_ROWS
         )
+
+    @property
+    def is_overdue(self) -> bool:
+        """Whether the sizes of the last call have come so often that a row pays in any case."""
+        return self.follows() and self._met.get(self._asked, 0) >= _OVERDUE
 
     def distance(self) -> int:
         """How far the sizes of the last call are from those of the nearest row: near ones run the same kernels."""

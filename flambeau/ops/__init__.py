@@ -41,4 +41,5 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if (_FOLDER / f"{name}.py").is_file():  # also `from torch.ops import ...`
         return importlib.import_module(f".{name}", __package__)
-    return Namespace(name)  # the operators may be defined later
+    made = globals()[name] = Namespace(name)  # the operators may be defined later
+    return made

@@ -301,3 +301,33 @@ def test_read_only_views_of_dictionaries_are_looked_into() -> None:
         assert torch.equal(compiled(x), x * table["factor"] + table["bias"])
     assert len(compiled.programs) == 2
     assert not compiled.reasons
+
+
+class Options:
+    def __init__(self) -> None:
+        self._hidden = False
+
+    @property
+    def output_hidden(self) -> bool:
+        return self._hidden
+
+
+def test_a_property_under_a_name_that_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = Options()
+
+    def function(x: Any) -> Any:
+        wanted = {each: getattr(options, f"output_{each}", False) for each in ("hidden", "others")}
+        return (x * 2, x) if wanted["hidden"] else x * 2
+
+    compiled = Compiled(function)
+    for _ in range(4):
+        assert seen(compiled(W)) == seen(function(W))
+    assert compiled.programs, compiled.reasons
+    options._hidden = True
+    assert seen(compiled(W)) == seen(function(W))
+    monkeypatch.setattr(Options, "output_hidden", property(lambda self: not self._hidden))
+    assert seen(compiled(W)) == seen(function(W))
+
+
+def test_operators_of_one_namespace_are_one_object() -> None:
+    assert torch.ops.not_there_yet is torch.ops.not_there_yet

@@ -463,7 +463,11 @@ class State:
                     self._visit(content[name], self.facts.item(f"{known}[{name!r}]", content, name), True)
 
     def _has_run(self, value: Any) -> bool:
-        """Whether it is a method that ran, whoever looked it up: Python itself for an operator, the engine."""
+        """Whether it is a method, or a property, that ran, whoever looked it up: Python itself for an operator, the
+        engine, or `getattr` under a name that was computed.
+        """
+        if isinstance(value, property):
+            return any(map(self._has_run, (value.fget, value.fset, value.fdel)))
         return getattr(getattr(value, "__func__", value), "__code__", None) in self._watch.codes
 
     def _attributes(self, value: Any, known: str) -> None:

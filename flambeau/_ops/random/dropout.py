@@ -119,7 +119,7 @@ def native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: float) -> 
     """`grad_output * mask * scale`: the derivative of dropout."""
     if not grad_output.dtype.is_floating_point or mask.dtype is not bool_:
         return grad_output * mask * scale
-    return _native_dropout_backward(grad_output, mask, scale)
+    return _native_dropout_backward(grad_output, mask, float(scale))
 
 
 def _scale(p: float, train: bool) -> float:

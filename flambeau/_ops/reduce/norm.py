@@ -134,7 +134,7 @@ def vector_norm(
     if type(ord) is not int and type(ord) is not float:
         if isinstance(ord, complex):
             raise RuntimeError(f"linalg.vector_norm: Expected a non-complex scalar as the order of norm, not {ord}")
-        if not isinstance(ord, (int, float)):
+        if not isinstance(ord, (int, float, np.integer, np.floating)):
             raise TypeError(
                 f"linalg_vector_norm(): argument 'ord' (position 2) must be Number, not {type(ord).__name__}"
             )
@@ -153,7 +153,7 @@ def vector_norm(
 
 
 def _is_int(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 @public(method=False, autocast=on(cuda=FULL))

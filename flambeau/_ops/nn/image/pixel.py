@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -80,9 +81,15 @@ def _native_channel_shuffle(input: Array, groups: int) -> Array:
     return _shuffled(input, groups)
 
 
-def _check_factor(name: str, argument: str, input: Tensor, factor: Any) -> None:
-    if type(factor) is not int:
-        raise TypeError(f"{name}(): argument '{argument}' (position 2) must be int, not {type(factor).__name__}")
+def _whole(name: str, argument: str, value: Any) -> int:
+    """An argument that is an integer of Python's, of NumPy's or in a tensor."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name}(): argument '{argument}' (position 2) must be int, not {type(value).__name__}")
+    return operator.index(value)
+
+
+def _checked_factor(name: str, argument: str, input: Tensor, given: Any) -> int:
+    factor = _whole(name, argument, given)
     dims = input._array.ndim
     if dims < 3:
         raise RuntimeError(
@@ -90,12 +97,13 @@ def _check_factor(name: str, argument: str, input: Tensor, factor: Any) -> None:
         )
     if factor <= 0:
         raise RuntimeError(f"{name} expects a positive {argument}, but got {factor}")
+    return factor
 
 
 @public("nn.functional.pixel_shuffle", method=False)
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """(..., C * r**2, H, W) as (..., C, H * r, W * r): each r**2 channels become a square of pixels."""
-    _check_factor("pixel_shuffle", "upscale_factor", input, upscale_factor)
+    upscale_factor = _checked_factor("pixel_shuffle", "upscale_factor", input, upscale_factor)
     channels, square = input._array.shape[-3], upscale_factor * upscale_factor
     if channels % square:
         raise RuntimeError(
@@ -108,7 +116,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
 @public("nn.functional.pixel_unshuffle", method=False)
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """The opposite of `pixel_shuffle`."""
-    _check_factor("pixel_unshuffle", "downscale_factor", input, downscale_factor)
+    downscale_factor = _checked_factor("pixel_unshuffle", "downscale_factor", input, downscale_factor)
     for name, dim in (("height", -2), ("width", -1)):
         size = input._array.shape[dim]
         if size % downscale_factor:
@@ -119,10 +127,8 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     return _pixel_unshuffle(input, downscale_factor) if input._array.size else input.clone()
 
 
-def _check_groups(input: Tensor, groups: Any) -> None:
-    shape = input._array.shape
-    if type(groups) is not int:
-        raise TypeError(f"channel_shuffle(): argument 'groups' (position 2) must be int, not {type(groups).__name__}")
+def _checked_groups(input: Tensor, given: Any) -> int:
+    shape, groups = input._array.shape, _whole("channel_shuffle", "groups", given)
     if len(shape) <= 2:
         raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(shape)}")
     if groups <= 0:
@@ -131,17 +137,18 @@ def _check_groups(input: Tensor, groups: Any) -> None:
         raise RuntimeError(
             f"Number of channels must be divisible by groups. Got {shape[1]} channels and {groups} groups."
         )
+    return groups
 
 
 @public("nn.functional.channel_shuffle", method=False)
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """The channels, in `groups` groups, dealt out one by one: first of each group, second of each group, ..."""
-    _check_groups(input, groups)
+    groups = _checked_groups(input, groups)
     return _channel_shuffle(input, groups)
 
 
 @public("nn.functional.native_channel_shuffle", method=False)
 def native_channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """`channel_shuffle` without a derivative."""
-    _check_groups(input, groups)
+    groups = _checked_groups(input, groups)
     return _native_channel_shuffle(input, groups)

@@ -190,7 +190,7 @@ def smooth_l1_loss(
     input, target = _matched("smooth_l1_loss", input, target, "smooth_l1")
     if beta == 0:
         return reduce_losses((input - target).abs(), number)
-    return _smooth_l1_loss(input, target, number, beta)
+    return _smooth_l1_loss(input, target, number, beta if type(beta) is int else float(beta))
 
 
 def _huber_gradient(grad: Tensor, self: Tensor, target: Tensor, delta: float, reduction: int) -> Tensor:

@@ -8398,8 +8398,8 @@ def linspace(start: Any, end: Any, steps: Any, *, out: Any = None, dtype: Any = 
     """`steps` numbers at equal distances from `start` to `end`, both included.
 
     Args:
-        start (Number): the first value; for a slice, the first position.
-        end (Number): where the values end; for a slice, the position behind the last one.
+        start (Tensor): the first value; for a slice, the first position.
+        end (Tensor): where the values end; for a slice, the position behind the last one.
         steps (int): how many values to make.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
         dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
@@ -8838,8 +8838,8 @@ def logspace(start: Any, end: Any, steps: Any, base: Any = 10.0, *, out: Any = N
     """Powers of `base` whose exponents go from `start` to `end` in `steps` equal steps.
 
     Args:
-        start (Number): the first value; for a slice, the first position.
-        end (Number): where the values end; for a slice, the position behind the last one.
+        start (Tensor): the first value; for a slice, the first position.
+        end (Tensor): where the values end; for a slice, the position behind the last one.
         steps (int): how many values to make.
         base (float): the base of the logarithmic scale. Default: `10.0`.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.

@@ -510,7 +510,7 @@ def matrix_rank(input: Tensor, tol: Any = None, hermitian: _bool = False, *, ato
         >>> torch.linalg.matrix_rank(torch.tensor([[1.0, 2.0], [2.0, 4.0]]))
         tensor(1)
     """
-def multi_dot(tensors: Any, *, out: Any = None) -> Tensor:
+def multi_dot(tensors: list[Tensor], *, out: Any = None) -> Tensor:
     """The product of several matrices, multiplied in the order that takes the fewest operations.
 
     Args:

@@ -8394,12 +8394,12 @@ def lgamma_(input: Tensor) -> Tensor:
         >>> x.lgamma_()
         tensor([0.0000, 0.0000, 3.1781])
     """
-def linspace(start: Any, end: Any, steps: Any, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+def linspace(start: _Operand, end: _Operand, steps: Any, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """`steps` numbers at equal distances from `start` to `end`, both included.
 
     Args:
-        start (Tensor): the first value; for a slice, the first position.
-        end (Tensor): where the values end; for a slice, the position behind the last one.
+        start (Tensor or Number): the first value; for a slice, the first position.
+        end (Tensor or Number): where the values end; for a slice, the position behind the last one.
         steps (int): how many values to make.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
         dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
@@ -8834,12 +8834,12 @@ def logit_(input: Tensor, eps: _float | None = None) -> Tensor:
         >>> x.logit_()
         tensor([-2.1972,  0.0000,  2.1972])
     """
-def logspace(start: Any, end: Any, steps: Any, base: Any = 10.0, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+def logspace(start: _Operand, end: _Operand, steps: Any, base: Any = 10.0, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Powers of `base` whose exponents go from `start` to `end` in `steps` equal steps.
 
     Args:
-        start (Tensor): the first value; for a slice, the first position.
-        end (Tensor): where the values end; for a slice, the position behind the last one.
+        start (Tensor or Number): the first value; for a slice, the first position.
+        end (Tensor or Number): where the values end; for a slice, the position behind the last one.
         steps (int): how many values to make.
         base (float): the base of the logarithmic scale. Default: `10.0`.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.

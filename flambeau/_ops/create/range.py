@@ -18,7 +18,7 @@ from ..._core.kind import Kind
 from ..._core.random.fused_multiply_add import fused
 from ..._core.size import fits_int64
 from ..._core.tensor import Tensor
-from ..._dispatch.arguments.promotion import is_number, scalar_category
+from ..._dispatch.arguments.promotion import Operand, is_number, scalar_category
 from ..._dispatch.one_by_one import one_by_one
 from ..._dispatch.public.registry import export, guard, public
 from .constants import chosen_kind, computed, delivered, dtype_of_out, made
@@ -200,7 +200,7 @@ def _spaced_arguments(
 
 @one_by_one("start", "end")
 def linspace(
-    start: Tensor | Any, end: Tensor | Any, steps: Any, *, out: Any = None, dtype: Any = None, layout: Any = None,
+    start: Operand, end: Operand, steps: Any, *, out: Any = None, dtype: Any = None, layout: Any = None,
     device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """`steps` numbers at equal distances from `start` to `end`, both included."""
@@ -210,7 +210,7 @@ def linspace(
 
 @one_by_one("start", "end", "base")
 def logspace(
-    start: Tensor | Any, end: Tensor | Any, steps: Any, base: Any = 10.0, *, out: Any = None, dtype: Any = None,
+    start: Operand, end: Operand, steps: Any, base: Any = 10.0, *, out: Any = None, dtype: Any = None,
     layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """Powers of `base` whose exponents go from `start` to `end` in `steps` equal steps."""

@@ -15,6 +15,7 @@ from .._core.device import device, layout, memory_format
 from .._core.dtype import dtype
 from .._core.process.caller import warn_user
 from .._core.size import Size
+from .._core.subclasses import disabled_torch_function
 from .._core.tensor import Tensor
 from .._dispatch.op import Op
 from ..compiler.capture.operators import as_operator
@@ -60,6 +61,7 @@ for _name in _RENAMED:
 class TracedTensor(Tensor):
     """A tensor of a trace. It computes by the plain one inside of it; its sizes are known by name."""
 
+    __torch_function__ = disabled_torch_function  # the recording wraps results, not the class
     plain: Tensor
     recording: Recording
 

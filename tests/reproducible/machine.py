@@ -67,11 +67,18 @@ def _results(entry: Entry, sample: Any) -> list[Any]:
     recorded = [each for each in results if each.requires_grad]
     gradients: Any = ()
     if recorded and given:
-        weights = [each.detach() * 0.37 + 0.5 for each in recorded]
+        weights = [_weight(each.detach()) for each in recorded]
         gradients = flambeau.autograd.grad(recorded, given, weights, allow_unused=True)
     return [
         None if each is None else each.detach().resolve_conj().resolve_neg()._array for each in (*results, *gradients)
     ]
+
+
+def _weight(result: Any) -> Any:
+    """What a gradient begins with; of complex numbers the parts, whose product alone is not refused."""
+    if result.is_complex():
+        return flambeau.view_as_complex(flambeau.view_as_real(result.resolve_conj()) * 0.37 + 0.5)
+    return result * 0.37 + 0.5
 
 
 def survey(path: Path, only: str, names: list[str], seconds: float) -> None:

@@ -156,7 +156,7 @@ def test_entries_of_the_database_give_the_same_bits_without_generated_code(tmp_p
 
 def test_the_survey_lists_what_is_refused_and_nothing_differs() -> None:
     assert _LEVELS["differ"] == []
-    assert len(_LEVELS["hold"]) >= 643
+    assert len(_LEVELS["hold"]) >= 647
     assert {"linalg.eig", "fft.fft", "nn.functional.batch_norm"} <= set(_LEVELS["refused"])
     assert not {"mm", "exp", "nn.functional.conv2d", "softmax", "normal"} & set(_LEVELS["refused"])
 

@@ -372,11 +372,11 @@ class _Product:
                             with copied:
                                 self._copy_panel(entry, start, is_inside, offsets, steps)
                                 multiply_rows(number, from_panel(b, scalar, tile, self.panel))
+                    elif tile.turned:
+                        self._turn_panel(number * tile.columns, columns, start + integer_at(b, offsets, 0), steps)
+                        multiply_rows(number, from_panel(b, scalar, tile, self.panel))
                     else:
-                        if tile.turned:
-                            self._turn_panel(number * tile.columns, columns, start + integer_at(b, offsets, 0), steps)
-                        else:
-                            self._copy_panel(entry, start, is_inside, offsets, steps)
+                        self._copy_panel(entry, start, is_inside, offsets, steps)
                         multiply_rows(number, from_panel(b, scalar, tile, self.panel))
 
     def _from_source(self, number: Value, start: Value, offsets: Value) -> Callable[[Value], list[Value]]:

@@ -374,7 +374,7 @@ def weight_gradient(
     chained = REPRODUCIBILITY.machine
     by_planes = channels == 1 and outputs == geometry.groups
     if by_planes and chained:
-        by_planes = COMPILES and rows_are_vectors(space_of(input.shape[2:], grad.shape[2:], kernel, geometry))
+        by_planes = _may_loop(chained) and rows_are_vectors(space_of(input.shape[2:], grad.shape[2:], kernel, geometry))
     tried = _ways()[0].by_tiles
     in_tiles = tried and winograd_gradient.fits(
         computed, kernel, geometry, channels, outputs, len(input), grad.shape[2:]

@@ -74,17 +74,32 @@ LOSSES: dict[str, Callable[[Any], Any]] = {
 }
 
 
+def test_gradients_of_one_layout_are_viewed_where_those_of_another_are_copied() -> None:
+    model = nn.MultiheadAttention(16, 4, batch_first=True)
+    compiled = flambeau.compile(model)
+    for _ in range(4):
+        x, gradients = flambeau.randn(2, 6, 16), []
+        given = flambeau.randn(16, 6, 2).permute(2, 1, 0)
+        for call in (model, compiled):
+            model.zero_grad()
+            call(x, x, x, need_weights=False)[0].backward(given)
+            gradients.append([each.grad for each in model.parameters()])
+        assert all(map(flambeau.equal, *gradients))
+
+
 @pytest.mark.parametrize("name", LOSSES)
 @pytest.mark.parametrize("dtype", [flambeau.float32, flambeau.float64])
-def test_gradients_that_are_not_contiguous_give_the_plain_bits(name: str, dtype: Any) -> None:
+@pytest.mark.parametrize("options", [{"dynamic": False}, {"dynamic": True}], ids=str)
+def test_gradients_that_are_not_contiguous_give_the_plain_bits(name: str, dtype: Any, options: dict[str, bool]) -> None:
     networks = {
+        (6, 1): nn.Linear(1, 3),
         (5, 5): nn.Sequential(nn.Linear(5, 7), nn.ReLU(), nn.Linear(7, 3)),
         (90, 150): nn.Sequential(nn.Linear(150, 170), nn.GELU(), nn.Linear(170, 130)),
         (4, 6, 5): nn.Sequential(nn.Linear(5, 7), nn.Tanh(), nn.Linear(7, 3)),
         (2, 3, 9, 9): nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Conv2d(4, 5, 3)),
     }
     for shape, model in networks.items():
-        compiled = flambeau.compile(model.to(dtype))
+        compiled = flambeau.compile(model.to(dtype), **options)
         for _ in range(4):
             x, gradients = flambeau.randn(*shape, dtype=dtype), []
             for call in (model, compiled):

@@ -268,8 +268,10 @@ class Region:
     stages: Sequence[Stage] = ()
     """What the backward part consists of."""
     device_segments: Sequence[Any] = ()
+    takes_layouts = False
+    """Whether gradients that arrive in other layouts need not be copied."""
     layouts: Layouts | None = None
-    """The backward part for gradients that arrive in other layouts."""
+    """The backward part for such gradients."""
 
     def __init__(self, joint: Joint, backward: Sequence[Item], saved: Sequence[Value]) -> None:
         self.note_sides(joint, saved)
@@ -285,6 +287,7 @@ class Region:
         self.backward: Callable[..., Any] = source.function("backward", ", ".join(self.parameters))
         if self.makes_gradients:
             self.layouts = Layouts(self._items, self._results, self.parameters)
+            self.takes_layouts = True
         self._items.clear()
 
     def note_sides(self, joint: Joint, saved: Sequence[Value]) -> None:
@@ -311,15 +314,19 @@ class Region:
 
     def in_other_layouts(self, arriving: Sequence[Any], rest: Sequence[Any]) -> Sequence[Any] | None:
         """The results for arriving gradients of which some are not contiguous; None: they have to be copied first."""
-        if self.layouts is None or all(each.flags.c_contiguous for each in arriving):
+        if not self.takes_layouts or all(each.flags.c_contiguous for each in arriving):
             return None
         try:
             with collector_paused():
-                return self.layouts.run(arriving, rest)
+                return self._as_they_arrive(arriving, rest)
         except Exception as error:
-            self.layouts = None
+            self.takes_layouts = False
             report_fault("a backward pass of gradients in other layouts", error)
         return None
+
+    def _as_they_arrive(self, arriving: Sequence[Any], rest: Sequence[Any]) -> Sequence[Any] | None:
+        assert self.layouts is not None
+        return self.layouts.run(arriving, rest)
 
     def node(self, inputs: Sequence[Tensor]) -> Node:
         """The node of one call."""

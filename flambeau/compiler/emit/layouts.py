@@ -6,13 +6,14 @@ arrays in another layout than in the recorded call run one by one, as in the pla
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..._core.tensor import Tensor
-from ..._ops.shape.view import _view, viewed
+from ..._ops.shape.view import _contiguous_clone, _unsafe_view, _view, viewed
 from ..plan.segment import segments
 from ..program.items import Call, Item, Rewritten, Value, uses, values_in
 from ..program.lower import lowered
@@ -28,7 +29,7 @@ class Layouts:
     """The backward part of a program as functions of gradients in other layouts."""
 
     def __init__(self, items: Sequence[Item], results: Sequence[Value | None], parameters: Sequence[str]) -> None:
-        self._items = [_reshape(each) if isinstance(each, Call) and each.op is _view else each for each in items]
+        self._items = in_any_layout(items, results)
         self._plain = dict(zip(map(id, self._items), items, strict=True))
         self._results, self._parameters = list(results), list(parameters)
         self._known: dict[tuple[Any, ...], Backward] = {}
@@ -76,9 +77,32 @@ class Layouts:
         return function
 
 
-def _reshape(view: Call) -> Call:
-    """The op of which a view was recorded: an array in another layout may have to be copied."""
-    return Rewritten(**{**vars(view), "run": _reshaped})
+def in_any_layout(items: Sequence[Item], results: Sequence[Value | None]) -> list[Item]:
+    """Items that take arrays in another layout: `reshape` was recorded as a view, or as a copy and a view of that."""
+    for_views = _copies_for_views(items) - set(map(_number, results))
+    return [_in_any_layout(each, for_views) if isinstance(each, Call) else each for each in items]
+
+
+def _in_any_layout(call: Call, for_views: set[int]) -> Call:
+    if call.op is _view or (call.op is _unsafe_view and _number(call.args[0]) in for_views):
+        return Rewritten(**{**vars(call), "run": _reshaped})
+    return Rewritten(**{**vars(call), "run": _itself}) if _number(call.results) in for_views else call
+
+
+def _copies_for_views(items: Sequence[Item]) -> set[int]:
+    """The copies that are there to be looked at in another shape, by the numbers of their values."""
+    used = Counter([value.number for each in items for value in uses(each)])
+    views = {_number(each.args[0]) for each in items if isinstance(each, Call) and each.op is _unsafe_view}
+    made = [_number(each.results) for each in items if isinstance(each, Call) and each.op is _contiguous_clone]
+    return {each for each in made if each in views and used[each] == 1}
+
+
+def _number(tree: Any) -> int:
+    return tree.number if type(tree) is Value else -1
+
+
+def _itself(array: Any) -> Any:
+    return array
 
 
 def _reshaped(array: Any, size: tuple[int, ...]) -> Any:

@@ -23,6 +23,7 @@ from ..capture.layout import Layout
 from ..program.items import Call, Item, Outside, Value, uses, values_in
 from ..program.lower import lowered
 from .backward import Joint, Region
+from .layouts import in_any_layout
 from .source import Source
 from .stages import stages_of
 
@@ -180,12 +181,13 @@ class SizedRegion(Region):
 
     def __init__(self, joint: Joint, backward: Sequence[Item], saved: Sequence[Value]) -> None:
         self.source = source = SizedSource()
-        source.items(backward, [each for each in joint.results if each is not None])
+        source.items(in_any_layout(backward, joint.results), [each for each in joint.results if each is not None])
         self.stages = stages_of(source.parts, backward=True)
         source.parts.clear()
         results = ["None" if each is None else f"v{each.number}" for each in joint.results]
         source.lines = [source.unpacked(), *source.lines, f"return [{', '.join(results)}]"]
         self.note_sides(joint, saved)
+        self.takes_layouts = self.makes_gradients and all(isinstance(each, Call) for each in backward)
         self.text = "\n".join([*self.parameters, *source.lines])
 
     def plan(self) -> None:
@@ -196,6 +198,10 @@ class SizedRegion(Region):
         made = self.source.function("backward", f"row, {', '.join(self.parameters)}") if like is None else like.function
         self.function: Callable[..., Any] = made
         self.backward = functools.partial(made, tuple(self.source.numbers))
+
+    def _as_they_arrive(self, arriving: Sequence[Any], rest: Sequence[Any]) -> Sequence[Any]:
+        results: Sequence[Any] = self.backward(*arriving, *rest)  # no op is planned: each runs as in the plain call
+        return results
 
     def is_as(self, other: SizedRegion) -> bool:
         return self.kinds == other.kinds and self.source.is_as(other.source, self.text, other.text)

@@ -81,13 +81,9 @@ def main() -> None:
 
 def save(images: Tensor, path: Path) -> None:
     """Eight rows of eight digits."""
-    from matplotlib.figure import Figure
+    from matplotlib.image import imsave
 
-    figure = Figure(figsize=(4, 4))
-    axes = figure.add_axes((0, 0, 1, 1))
-    axes.imshow(images.view(8, 8, 28, 28).transpose(1, 2).reshape(224, 224).numpy(), cmap="gray")
-    axes.axis("off")
-    figure.savefig(path)
+    imsave(path, images.view(8, 8, 28, 28).transpose(1, 2).reshape(224, 224).numpy(), cmap="gray")
 
 
 if __name__ == "__main__":

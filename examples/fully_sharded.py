@@ -68,14 +68,10 @@ def main() -> None:
 
 def save(images: Tensor, drawn: Tensor, path: Path) -> None:
     """The digits, and below them what is left after the narrow layer."""
-    from matplotlib.figure import Figure
+    from matplotlib.image import imsave
 
-    figure = Figure(figsize=(6, 1.6))
-    axes = figure.add_axes((0, 0, 1, 1))
     rows = torch.stack([images, drawn]).view(2, 8, 28, 28).transpose(1, 2)
-    axes.imshow(rows.reshape(56, 224).numpy(), cmap="gray", vmin=0, vmax=1)
-    axes.axis("off")
-    figure.savefig(path)
+    imsave(path, rows.reshape(56, 224).numpy(), cmap="gray", vmin=0, vmax=1)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import inspect
 import keyword
 import re
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -292,11 +293,16 @@ def stub_namespace(space: str) -> str:
         from flambeau.nn import _attention_helpers  # not sooner: it imports families
 
         functions |= {name: getattr(_attention_helpers, name) for name in _attention_helpers.__all__}
-    lines = [
+    package = {name: resolved(entry) for name, entry in FUNCTIONS[""].items() if not keyword.iskeyword(name)}
+    shared = sorted(name for name, value in functions.items() if package.get(name) is value)
+    lines = [f"from {core.removesuffix('_core')} import {name} as {name}" for name in shared]
+    lines += ["", "__all__: list[str]", ""]
+    lines += [
         stub_function(name, value) if inspect.isroutine(value) else f"{name}: Any"
         for name, value in sorted(functions.items())
+        if name not in shared
     ]
-    return "\n".join([header(core), "__all__: list[str]", "", *lines, ""])
+    return "\n".join([header(core) + "\n".join(lines), ""])
 
 
 def catalogue() -> str:
@@ -310,8 +316,10 @@ def catalogue() -> str:
         lines.append(f'    "{space}": {{')
         lines += [f'        "{name}": "{family}",' for name, family in names.items()]
         lines.append("    },")
-    lines += ["}", "METHODS: dict[str, str] = {"]
-    lines += [f'    "{name}": "{family}",' for name, family in methods.items()]
+    alike = [name for name, family in methods.items() if functions[""].get(name) == family]
+    lines += ["}", '_AS_FUNCTIONS = """', *textwrap.wrap(" ".join(alike), 118), '"""']
+    lines += ["METHODS: dict[str, str] = {", '    **{name: FUNCTIONS[""][name] for name in _AS_FUNCTIONS.split()},']
+    lines += [f'    "{name}": "{family}",' for name, family in methods.items() if name not in alike]
     lines += ["}", "PROPERTIES: frozenset[str] = frozenset(", "    {"]
     lines += [f'        "{name}",' for name in properties]
     lines += ["    }", ")", ""]

@@ -4,48 +4,40 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, TypedDict, overload
 
 from .._core.process.tracebacks import leave_out_library
 from .._core.slots import SLOTS
 from ._marks import COMPILED, Model
 from ._registry import resolved
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 __all__ = ["compile"]
 
 
-@overload
-def compile(
-    model: Model,
-    *,
-    fullgraph: bool = False,
-    dynamic: bool | None = None,
-    backend: str | Callable[..., Any] | None = None,
-    mode: str | None = None,
-    options: dict[str, Any] | None = None,
-    name: str | None = None,
-    disable: bool = False,
-    recompile_limit: int | None = None,
-    isolate_recompiles: bool = False,
-    shapes_spec: Any = None,
-) -> Model: ...
+class _Options(TypedDict, total=False):
+    """The types of what is given by name to `compile`."""
+
+    fullgraph: bool
+    dynamic: bool | None
+    backend: str | Callable[..., Any] | None
+    mode: str | None
+    options: dict[str, Any] | None
+    name: str | None
+    disable: bool
+    recompile_limit: int | None
+    isolate_recompiles: bool
+    shapes_spec: Any
 
 
 @overload
-def compile(
-    model: None = None,
-    *,
-    fullgraph: bool = False,
-    dynamic: bool | None = None,
-    backend: str | Callable[..., Any] | None = None,
-    mode: str | None = None,
-    options: dict[str, Any] | None = None,
-    name: str | None = None,
-    disable: bool = False,
-    recompile_limit: int | None = None,
-    isolate_recompiles: bool = False,
-    shapes_spec: Any = None,
-) -> Callable[[Model], Model]: ...
+def compile(model: Model, **options: Unpack[_Options]) -> Model: ...
+
+
+@overload
+def compile(model: None = None, **options: Unpack[_Options]) -> Callable[[Model], Model]: ...
 
 
 def compile(

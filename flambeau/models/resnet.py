@@ -26,10 +26,10 @@ def conv1x1(in_planes: int, out_planes: int, stride: int = 1) -> nn.Conv2d:
     return nn.Conv2d(in_planes, out_planes, 1, stride, bias=False)
 
 
-class BasicBlock(nn.Module):
-    """Two convolutions of 3x3, around which the input goes along: the block of ResNet 18 and 34."""
+class _Block(nn.Module):
+    """Convolutions, around which the input goes along."""
 
-    expansion = 1
+    expansion: int
 
     def __init__(
         self,
@@ -43,7 +43,34 @@ class BasicBlock(nn.Module):
         norm_layer: Norm | None = None,
     ) -> None:
         super().__init__()
-        norm = norm_layer or nn.BatchNorm2d
+        self._add_convolutions(inplanes, planes, stride, groups, base_width, dilation, norm_layer or nn.BatchNorm2d)
+        self.downsample = downsample
+        self.stride = stride
+
+    def _add_convolutions(
+        self, inplanes: int, planes: int, stride: int, groups: int, base_width: int, dilation: int, norm: Norm
+    ) -> None:
+        raise NotImplementedError
+
+    def _convolved(self, x: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def forward(self, x: Tensor) -> Tensor:
+        """`x` plus what the convolutions make of it."""
+        out = self._convolved(x)
+        out += x if self.downsample is None else self.downsample(x)
+        result: Tensor = self.relu(out)
+        return result
+
+
+class BasicBlock(_Block):
+    """Two convolutions of 3x3, around which the input goes along: the block of ResNet 18 and 34."""
+
+    expansion = 1
+
+    def _add_convolutions(
+        self, inplanes: int, planes: int, stride: int, groups: int, base_width: int, dilation: int, norm: Norm
+    ) -> None:
         if groups != 1 or base_width != 64:
             raise ValueError("BasicBlock only supports groups=1 and base_width=64")
         if dilation > 1:
@@ -53,35 +80,20 @@ class BasicBlock(nn.Module):
         self.relu = nn.ReLU(inplace=True)
         self.conv2 = conv3x3(planes, planes)
         self.bn2 = norm(planes)
-        self.downsample = downsample
-        self.stride = stride
 
-    def forward(self, x: Tensor) -> Tensor:
-        """`x` plus what the convolutions make of it."""
-        out = self.relu(self.bn1(self.conv1(x)))
-        out = self.bn2(self.conv2(out))
-        out += x if self.downsample is None else self.downsample(x)
-        return self.relu(out)
+    def _convolved(self, x: Tensor) -> Tensor:
+        out: Tensor = self.bn2(self.conv2(self.relu(self.bn1(self.conv1(x)))))
+        return out
 
 
-class Bottleneck(nn.Module):
+class Bottleneck(_Block):
     """A convolution of 3x3 between two of 1x1, around which the input goes along: the block of the deeper networks."""
 
     expansion = 4
 
-    def __init__(
-        self,
-        inplanes: int,
-        planes: int,
-        stride: int = 1,
-        downsample: nn.Module | None = None,
-        groups: int = 1,
-        base_width: int = 64,
-        dilation: int = 1,
-        norm_layer: Norm | None = None,
+    def _add_convolutions(
+        self, inplanes: int, planes: int, stride: int, groups: int, base_width: int, dilation: int, norm: Norm
     ) -> None:
-        super().__init__()
-        norm = norm_layer or nn.BatchNorm2d
         width = int(planes * (base_width / 64)) * groups
         self.conv1 = conv1x1(inplanes, width)
         self.bn1 = norm(width)
@@ -90,16 +102,12 @@ class Bottleneck(nn.Module):
         self.conv3 = conv1x1(width, planes * self.expansion)
         self.bn3 = norm(planes * self.expansion)
         self.relu = nn.ReLU(inplace=True)
-        self.downsample = downsample
-        self.stride = stride
 
-    def forward(self, x: Tensor) -> Tensor:
-        """`x` plus what the convolutions make of it."""
-        out = self.relu(self.bn1(self.conv1(x)))
+    def _convolved(self, x: Tensor) -> Tensor:
+        out: Tensor = self.relu(self.bn1(self.conv1(x)))
         out = self.relu(self.bn2(self.conv2(out)))
         out = self.bn3(self.conv3(out))
-        out += x if self.downsample is None else self.downsample(x)
-        return self.relu(out)
+        return out
 
 
 class ResNet(nn.Module):

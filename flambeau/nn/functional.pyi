@@ -19,6 +19,32 @@ from .._core.tensor import Tensor
 
 _Number: TypeAlias = _bool | _int | _float | _complex
 _Operand: TypeAlias = Tensor | _Number
+from .. import adaptive_avg_pool1d as adaptive_avg_pool1d
+from .. import avg_pool1d as avg_pool1d
+from .. import bilinear as bilinear
+from .. import celu_ as celu_
+from .. import channel_shuffle as channel_shuffle
+from .. import conv1d as conv1d
+from .. import conv2d as conv2d
+from .. import conv3d as conv3d
+from .. import conv_tbc as conv_tbc
+from .. import conv_transpose1d as conv_transpose1d
+from .. import conv_transpose2d as conv_transpose2d
+from .. import conv_transpose3d as conv_transpose3d
+from .. import cosine_similarity as cosine_similarity
+from .. import hardshrink as hardshrink
+from .. import native_channel_shuffle as native_channel_shuffle
+from .. import pairwise_distance as pairwise_distance
+from .. import pdist as pdist
+from .. import pixel_shuffle as pixel_shuffle
+from .. import pixel_unshuffle as pixel_unshuffle
+from .. import prelu as prelu
+from .. import rms_norm as rms_norm
+from .. import rrelu_ as rrelu_
+from .. import selu_ as selu_
+from .. import sigmoid as sigmoid
+from .. import tanh as tanh
+from .. import threshold_ as threshold_
 
 __all__: list[str]
 
@@ -50,20 +76,6 @@ def _threshold(input: Tensor, threshold: _float, value: _float, inplace: _bool =
     """
 def _verify_batch_size(size: Any) -> None:
     """Refuse to normalise one value by itself."""
-def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
-    """The means of as many windows along the last dimension as are asked for.
-
-    Args:
-        input (Tensor): the input tensor.
-        output_size (int or tuple of ints): the size of the result along the spatial dimensions.
-
-    Returns:
-        Tensor: (N, C, ...) of `output_size`.
-
-    Example:
-        >>> torch.adaptive_avg_pool1d(torch.tensor([[1.0, 3.0, 5.0, 7.0]]), 2)
-        tensor([[2., 6.]])
-    """
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     """The means of as many windows in each of the last two dimensions as are asked for; None keeps a size.
 
@@ -226,27 +238,6 @@ def alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inpla
     """
 def assert_int_or_pair(arg: Any, arg_name: str, message: str) -> None:
     """Refuse what is neither a number nor a pair."""
-def avg_pool1d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = 0, ceil_mode: _bool = False, count_include_pad: _bool = True) -> Tensor:
-    """The means of windows along the last dimension.
-
-    Args:
-        input (Tensor): the input tensor.
-        kernel_size (int or tuple of ints): the size of the window.
-        stride (int or tuple of ints): the step of the window along each dimension. Default: `()`.
-        padding (int or tuple of ints): how many zeros (for maxima: minus infinities) surround the input on each side. Default: `0`.
-        ceil_mode (bool): whether windows may begin inside and end outside of the input. Default: `False`.
-        count_include_pad (bool): whether zeros of the padding count in the average. Default: `True`.
-
-    Returns:
-        Tensor: (N, C, ...), where out = (in + 2 * padding - kernel) // stride + 1.
-
-    Raises:
-        RuntimeError: the window is larger than the padded input, or the padding than half of the window.
-
-    Example:
-        >>> torch.avg_pool1d(torch.tensor([[1.0, 3.0, 5.0, 7.0]]), kernel_size=2)
-        tensor([[2., 6.]])
-    """
 def avg_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: _int | None = None, *, out: Any = None) -> Tensor:
     """The means of windows in the last two dimensions.
 
@@ -325,26 +316,6 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
         >>> running_mean
         tensor([0.2000, 3.0000])
     """
-def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """`input1 @ weight[k] @ input2 + bias[k]` for each output k.
-
-    Args:
-        input1 (Tensor): the first input tensor.
-        input2 (Tensor): the second input tensor.
-        weight (Tensor): (out_features, in1_features, in2_features).
-        bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
-
-    Returns:
-        Tensor: (..., out_features).
-
-    Raises:
-        RuntimeError: `input` and `weight` have other numbers of features.
-
-    Example:
-        >>> weight = torch.tensor([[[1.0, 2.0], [3.0, 4.0]]])  # one output of two times two features
-        >>> torch.bilinear(torch.tensor([[1.0, 1.0]]), torch.tensor([[1.0, 0.0]]), weight, bias=None)
-        tensor([[4.]])
-    """
 def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
     """-(target log(input) + (1 - target) log(1 - input)).
 
@@ -403,197 +374,6 @@ def celu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor:
         >>> F.celu(torch.tensor([-2.0, 0.0, 2.0]), alpha=0.5)
         tensor([-0.4908,  0.0000,  2.0000])
     """
-def celu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """In-place form of `celu`.
-
-    Args:
-        input (Tensor): the input tensor.
-        *args: the arguments of the form that is not in place.
-        **kwargs: those that are given by name.
-
-    Returns:
-        Tensor: `input` itself, changed.
-
-    Example:
-        >>> F.celu_(torch.tensor([-2.0, 0.0, 2.0]), alpha=0.5)
-        tensor([-0.4908,  0.0000,  2.0000])
-    """
-def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
-    """The channels, in `groups` groups, dealt out one by one: first of each group, second of each group, ...
-
-    Args:
-        input (Tensor): the input tensor.
-        groups (int): into how many groups channels are divided; groups do not see each other.
-
-    Returns:
-        Tensor: of the shape of `input`.
-
-    Example:
-        >>> x = torch.arange(6).view(1, 6, 1, 1)
-        >>> torch.channel_shuffle(x, groups=2).flatten()
-        tensor([0, 3, 1, 4, 2, 5])
-    """
-def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: _int = 1) -> Tensor:
-    """Slide filters over signals (batch, channels, length) and sum the products at each place.
-
-    Args:
-        input (Tensor): (N, in_channels, length), or without N.
-        weight (Tensor): the filters, (out_channels, in_channels / groups, kernel length).
-        bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
-        stride (int or tuple of ints): the step of the window along each dimension. Default: `1`.
-        padding (int, tuple of ints or str): zeros on each side; "same" keeps the size, "valid" adds none. Default: `0`.
-        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
-        groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
-
-    Returns:
-        Tensor: (N, out_channels, out_length), where out = (in + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1.
-
-    Raises:
-        RuntimeError: `input` has another number of channels than `weight` takes, or the window is larger than it.
-
-    Example:
-        >>> signal = torch.tensor([[[1.0, 2.0, 4.0, 7.0]]])
-        >>> torch.conv1d(signal, torch.tensor([[[-1.0, 1.0]]]))  # differences of neighbours
-        tensor([[[1., 2., 3.]]])
-        >>> torch.conv1d(signal, torch.tensor([[[-1.0, 1.0]]]), padding=1, stride=2)
-        tensor([[[ 1.,  2., -7.]]])
-    """
-def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: _int = 1) -> Tensor:
-    """Slide filters over images (batch, channels, height, width) and sum the products at each place.
-
-    Args:
-        input (Tensor): (N, in_channels, height, width), or without N.
-        weight (Tensor): the filters, (out_channels, in_channels / groups, kernel height, kernel width).
-        bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
-        stride (int or tuple of ints): the step of the window along each dimension. Default: `1`.
-        padding (int, tuple of ints or str): zeros on each side; "same" keeps the size, "valid" adds none. Default: `0`.
-        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
-        groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
-
-    Returns:
-        Tensor: (N, out_channels, out_height, out_width), where out = (in + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1.
-
-    Raises:
-        RuntimeError: `input` has another number of channels than `weight` takes, or the window is larger than it.
-
-    Example:
-        >>> image = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]]).view(1, 1, 3, 3)
-        >>> torch.conv2d(image, torch.ones(1, 1, 2, 2))[0, 0]  # sums of 2 x 2 squares
-        tensor([[12., 16.],
-                [24., 28.]])
-        >>> torch.conv2d(torch.zeros(8, 3, 32, 32), torch.zeros(16, 3, 5, 5), stride=2, padding=2).shape
-        torch.Size([8, 16, 16, 16])
-    """
-def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: _int = 1) -> Tensor:
-    """Slide filters over volumes (batch, channels, depth, height, width) and sum the products at each place.
-
-    Args:
-        input (Tensor): (N, in_channels, depth, height, width), or without N.
-        weight (Tensor): the filters, (out_channels, in_channels / groups, depth, height, width).
-        bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
-        stride (int or tuple of ints): the step of the window along each dimension. Default: `1`.
-        padding (int, tuple of ints or str): zeros on each side; "same" keeps the size, "valid" adds none. Default: `0`.
-        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
-        groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
-
-    Returns:
-        Tensor: (N, out_channels, out_depth, out_height, out_width), where out = (in + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1.
-
-    Raises:
-        RuntimeError: `input` has another number of channels than `weight` takes, or the window is larger than it.
-
-    Example:
-        >>> torch.conv3d(torch.ones(1, 1, 3, 3, 3), torch.ones(1, 1, 2, 2, 2)).shape
-        torch.Size([1, 1, 2, 2, 2])
-        >>> torch.conv3d(torch.ones(1, 1, 2, 2, 2), torch.ones(1, 1, 2, 2, 2)).item()
-        8.0
-    """
-def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: _int = 0) -> Tensor:
-    """Convolution of signals (time, batch, channels) with a weight (kernel, channels, outputs).
-
-    Args:
-        input (Tensor): the input tensor.
-        weight (Tensor): the filters, (kernel, in_channels, out_channels).
-        bias (Tensor): a vector that is added to the result, one number for each output channel or feature.
-        pad (int): how many zeros are added at both ends of the sequence. Default: `0`.
-
-    Returns:
-        Tensor: (time + 2 * pad - kernel + 1, N, out_channels).
-
-    Example:
-        >>> torch.conv_tbc(torch.ones(5, 2, 3), torch.ones(2, 3, 4), torch.zeros(4)).shape
-        torch.Size([4, 2, 4])
-    """
-def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: _int = 1, dilation: Any = 1) -> Tensor:
-    """Spread each element of signals by the filters and add what overlaps: transposed `conv1d`.
-
-    Args:
-        input (Tensor): the input tensor.
-        weight (Tensor): the filters, (in_channels, out_channels / groups, kernel length).
-        bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
-        stride (int or tuple of ints): the step of the window along each dimension. Default: `1`.
-        padding (int or tuple of ints): how many zeros (for maxima: minus infinities) surround the input on each side. Default: `0`.
-        output_padding (int or tuple of ints): by how much one side of the result is longer. Default: `0`.
-        groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
-        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
-
-    Returns:
-        Tensor: (N, out_channels, ...), where out = (in - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1.
-
-    Raises:
-        RuntimeError: `input` has another number of channels than `weight` takes.
-
-    Example:
-        >>> torch.conv_transpose1d(torch.tensor([[[1.0, 2.0]]]), torch.tensor([[[1.0, 10.0]]]), stride=2)
-        tensor([[[ 1., 10.,  2., 20.]]])
-    """
-def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: _int = 1, dilation: Any = 1) -> Tensor:
-    """Spread each element of images by the filters and add what overlaps: transposed `conv2d`.
-
-    Args:
-        input (Tensor): the input tensor.
-        weight (Tensor): the filters, (in_channels, out_channels / groups, height, width).
-        bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
-        stride (int or tuple of ints): the step of the window along each dimension. Default: `1`.
-        padding (int or tuple of ints): how many zeros (for maxima: minus infinities) surround the input on each side. Default: `0`.
-        output_padding (int or tuple of ints): by how much one side of the result is longer. Default: `0`.
-        groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
-        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
-
-    Returns:
-        Tensor: (N, out_channels, ...), where out = (in - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1.
-
-    Raises:
-        RuntimeError: `input` has another number of channels than `weight` takes.
-
-    Example:
-        >>> torch.conv_transpose2d(torch.tensor([[[[1.0, 2.0]]]]), torch.ones(1, 1, 2, 2), stride=2)[0, 0]
-        tensor([[1., 1., 2., 2.],
-                [1., 1., 2., 2.]])
-    """
-def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: _int = 1, dilation: Any = 1) -> Tensor:
-    """Spread each element of volumes by the filters and add what overlaps: transposed `conv3d`.
-
-    Args:
-        input (Tensor): the input tensor.
-        weight (Tensor): the filters, (in_channels, out_channels / groups, depth, height, width).
-        bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
-        stride (int or tuple of ints): the step of the window along each dimension. Default: `1`.
-        padding (int or tuple of ints): how many zeros (for maxima: minus infinities) surround the input on each side. Default: `0`.
-        output_padding (int or tuple of ints): by how much one side of the result is longer. Default: `0`.
-        groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
-        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
-
-    Returns:
-        Tensor: (N, out_channels, ...), where out = (in - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1.
-
-    Raises:
-        RuntimeError: `input` has another number of channels than `weight` takes.
-
-    Example:
-        >>> torch.conv_transpose3d(torch.ones(1, 4, 2, 2, 2), torch.ones(4, 3, 2, 2, 2), stride=2).shape
-        torch.Size([1, 3, 4, 4, 4])
-    """
 def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
     """1 - cosine where the target is 1, and max(0, cosine - margin) where it is -1.
 
@@ -618,26 +398,6 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
         tensor(0.2929)
         >>> F.cosine_embedding_loss(a, b, torch.tensor([-1]))  # they are to differ
         tensor(0.7071)
-    """
-def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08) -> Tensor:
-    """The cosine of the angle between vectors along `dim`; lengths below `eps` count as `eps`.
-
-    Args:
-        x1 (Tensor): the first input tensor.
-        x2 (Tensor): the second input tensor.
-        dim (int): the dimension to work along; negative numbers count from the last one. Default: `1`.
-        eps (float): a small number that is added to a denominator, so that it is not zero. Default: `1e-08`.
-
-    Returns:
-        Tensor: of the broadcast shape without the dimension of the vectors.
-
-    Raises:
-        IndexError: `dim` is not a dimension of the tensor.
-
-    Example:
-        >>> a, b = torch.tensor([[1.0, 0.0], [1.0, 1.0]]), torch.tensor([[0.0, 2.0], [3.0, 0.0]])
-        >>> torch.cosine_similarity(a, b, dim=1)
-        tensor([0.0000, 0.7071])
     """
 def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, ignore_index: _int = -100, reduce: _bool | None = None, reduction: str = 'mean', label_smoothing: _float = 0.0) -> Tensor:
     """The cross entropy of scores and right classes: `-log(softmax(input))[n, target[n]]`, averaged over the batch.
@@ -1125,21 +885,6 @@ def gumbel_softmax(logits: Tensor, tau: _float = 1, hard: _bool = False, eps: _f
         tensor([[0.0012, 0.0091, 0.9898]])
         >>> F.gumbel_softmax(torch.tensor([[0.0, 1.0, 5.0]]), tau=1.0, hard=True)
         tensor([[0., 0., 1.]])
-    """
-def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Any = None) -> Tensor:
-    """0 within [-lambd, lambd], elsewhere `input`.
-
-    Args:
-        input (Tensor): the input tensor.
-        lambd (float): values from -lambd to lambd become zero. Default: `0.5`.
-        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
-
-    Returns:
-        Tensor: of the shape of `input`.
-
-    Example:
-        >>> torch.hardshrink(torch.tensor([-2.0, -0.2, 0.4, 1.0]), lambd=0.5)
-        tensor([-2.,  0.,  0.,  1.])
     """
 def hardsigmoid(input: Tensor, inplace: _bool = False) -> Tensor:
     """A line from 0 at -3 to 1 at 3, constant outside.
@@ -1908,21 +1653,6 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor | _float, weight: 
         >>> F.multilabel_soft_margin_loss(torch.tensor([[0.0, 5.0]]), torch.tensor([[1.0, 1.0]]))
         tensor(0.3499)
     """
-def native_channel_shuffle(input: Tensor, groups: _int) -> Tensor:
-    """`channel_shuffle` without a derivative.
-
-    Args:
-        input (Tensor): the input tensor.
-        groups (int): into how many groups channels are divided; groups do not see each other.
-
-    Returns:
-        Tensor: of the shape of `input`.
-
-    Example:
-        >>> x = torch.arange(6).view(1, 6, 1, 1)
-        >>> torch.native_channel_shuffle(x, groups=2).flatten()
-        tensor([0, 3, 1, 4, 2, 5])
-    """
 def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, ignore_index: _int = -100, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
     """The negative log-likelihood `-input[n, target[n]]`, where `input` holds log-probabilities of the classes.
 
@@ -2006,71 +1736,6 @@ def pad(input: Tensor, pad: Any, mode: str = 'constant', value: _float | None = 
         >>> F.pad(x, (2, 2), mode="reflect")
         tensor([[3., 2., 1., 2., 3., 2., 1.]])
     """
-def pairwise_distance(x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-06, keepdim: _bool = False) -> Tensor:
-    """The `p`-norm of x1 - x2 + eps along the last dimension.
-
-    Args:
-        x1 (Tensor): the first input tensor.
-        x2 (Tensor): the second input tensor.
-        p (float): the order of the norm. Default: `2.0`.
-        eps (float): a small number that is added to a denominator, so that it is not zero. Default: `1e-06`.
-        keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
-
-    Returns:
-        Tensor: of the broadcast shape without the dimension of the vectors.
-
-    Example:
-        >>> torch.pairwise_distance(torch.tensor([[0.0, 0.0]]), torch.tensor([[1.0, 1.0]]))
-        tensor([1.4142])
-    """
-def pdist(input: Tensor, p: _float = 2.0) -> Tensor:
-    """The `p`-norm distances between every two rows of `input`.
-
-    Args:
-        input (Tensor): the input tensor.
-        p (float): the order of the norm. Default: `2.0`.
-
-    Returns:
-        Tensor: one dimension, a number for each pair of rows.
-
-    Example:
-        >>> torch.pdist(torch.tensor([[0.0, 0.0], [3.0, 4.0], [1.0, 1.0]]))  # 0-1, 0-2, 1-2
-        tensor([5.0000, 1.4142, 3.6056])
-    """
-def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor:
-    """(..., C * r**2, H, W) as (..., C, H * r, W * r): each r**2 channels become a square of pixels.
-
-    Args:
-        input (Tensor): the input tensor.
-        upscale_factor (int): by how much height and width grow.
-
-    Returns:
-        Tensor: (..., C, H * r, W * r).
-
-    Raises:
-        RuntimeError: the channels do not divide into squares of `upscale_factor`.
-
-    Example:
-        >>> x = torch.arange(4).view(1, 4, 1, 1)  # four channels of one pixel
-        >>> torch.pixel_shuffle(x, 2)
-        tensor([[[[0, 1],
-                  [2, 3]]]])
-    """
-def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor:
-    """The opposite of `pixel_shuffle`.
-
-    Args:
-        input (Tensor): the input tensor.
-        downscale_factor (int): by how much height and width shrink.
-
-    Returns:
-        Tensor: (..., C * r**2, H / r, W / r).
-
-    Example:
-        >>> x = torch.tensor([[[[0, 1], [2, 3]]]])
-        >>> torch.pixel_unshuffle(x, 2).flatten(1)
-        tensor([[0, 1, 2, 3]])
-    """
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: _bool = True, full: _bool = False, size_average: _bool | None = None, eps: _float = 1e-08, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
     """The negative log-likelihood of Poisson distributions: `exp(input) - target * input`, for rates exp(input).
 
@@ -2092,23 +1757,6 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input: _bool = True, ful
     Example:
         >>> F.poisson_nll_loss(torch.tensor([0.5]), torch.tensor([2.0]))  # exp(0.5) - 2 * 0.5
         tensor(0.6487)
-    """
-def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """`input` where it is positive, elsewhere `weight * input`, with one weight for all or for each channel.
-
-    Args:
-        input (Tensor): the input tensor.
-        weight (Tensor): the slope of the negative side, one number or one for each channel.
-
-    Returns:
-        Tensor: of the shape of `input`.
-
-    Raises:
-        RuntimeError: `weight` is neither one number nor one for each channel.
-
-    Example:
-        >>> torch.prelu(torch.tensor([-4.0, 2.0]), weight=torch.tensor([0.25]))
-        tensor([-1.,  2.])
     """
 def relu(input: Tensor, inplace: _bool = False) -> Tensor:
     """The larger of `input` and 0.
@@ -2154,27 +1802,6 @@ def relu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         >>> F.relu_(x)
         tensor([0., 0., 3.])
     """
-def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: _float | None = None) -> Tensor:
-    """`input` divided by the root of its mean square over the last dimensions; then times `weight`.
-
-    `eps`, added to the mean square, is by default the precision of the dtype in which it is computed.
-
-    Args:
-        input (Tensor): the input tensor.
-        normalized_shape (tuple of ints): the trailing dimensions that are normalized together.
-        weight (Tensor, optional): a factor for each normalized element.
-        eps (float): a small number that is added to a denominator, so that it is not zero.
-
-    Returns:
-        Tensor: of the shape of `input`.
-
-    Raises:
-        RuntimeError: the last dimensions of `input` are not `normalized_shape`.
-
-    Example:
-        >>> torch.rms_norm(torch.tensor([[1.0, 7.0]]), (2,))  # divided by 5
-        tensor([[0.2000, 1.4000]])
-    """
 def rrelu(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False, inplace: _bool = False, generator: Any = None) -> Tensor:
     """Leaky relu whose slope is drawn between the bounds for each negative element; in evaluation it is their mean.
 
@@ -2191,21 +1818,6 @@ def rrelu(input: Tensor, lower: _float = 0.125, upper: _float = 0.33333333333333
 
     Example:
         >>> F.rrelu(torch.tensor([-8.0, 3.0]), 0.25, 0.75)  # not in training: the mean slope, 0.5
-        tensor([-4.,  3.])
-    """
-def rrelu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """In-place form of `rrelu`.
-
-    Args:
-        input (Tensor): the input tensor.
-        *args: the arguments of the form that is not in place.
-        **kwargs: those that are given by name.
-
-    Returns:
-        Tensor: `input` itself, changed.
-
-    Example:
-        >>> F.rrelu_(torch.tensor([-8.0, 3.0]), 0.25, 0.75)  # not in training: the mean slope, 0.5
         tensor([-4.,  3.])
     """
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: _float = 0.0, is_causal: _bool = False, *, scale: _float | None = None, enable_gqa: _bool = False) -> Tensor:
@@ -2251,36 +1863,6 @@ def selu(input: Tensor, inplace: _bool = False) -> Tensor:
     Example:
         >>> F.selu(torch.tensor([-1.0, 0.0, 1.0]))
         tensor([-1.1113,  0.0000,  1.0507])
-    """
-def selu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """In-place form of `selu`.
-
-    Args:
-        input (Tensor): the input tensor.
-        *args: the arguments of the form that is not in place.
-        **kwargs: those that are given by name.
-
-    Returns:
-        Tensor: `input` itself, changed.
-
-    Example:
-        >>> F.selu_(torch.tensor([-1.0, 0.0, 1.0]))
-        tensor([-1.1113,  0.0000,  1.0507])
-    """
-def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """1 / (1 + exp(-input)).
-
-    Args:
-        input (Tensor): the input tensor.
-        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
-
-    Returns:
-        Tensor: of the shape of `input`.
-
-    Example:
-        >>> x = torch.tensor([-2.0, 0.0, 2.0])
-        >>> torch.sigmoid(x)
-        tensor([0.1192, 0.5000, 0.8808])
     """
 def silu(input: Tensor, inplace: _bool = False) -> Tensor:
     """`input * sigmoid(input)`.
@@ -2418,21 +2000,6 @@ def softsign(input: Tensor) -> Tensor:
         >>> F.softsign(torch.tensor([-3.0, 0.0, 1.0]))
         tensor([-0.7500,  0.0000,  0.5000])
     """
-def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Hyperbolic tangent.
-
-    Args:
-        input (Tensor): the input tensor.
-        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
-
-    Returns:
-        Tensor: of the shape of `input`.
-
-    Example:
-        >>> x = torch.tensor([-1.0, 0.0, 1.0])
-        >>> torch.tanh(x)
-        tensor([-0.7616,  0.0000,  0.7616])
-    """
 def tanhshrink(input: Tensor) -> Tensor:
     """`input - tanh(input)`.
 
@@ -2460,21 +2027,6 @@ def threshold(input: Tensor, threshold: _float, value: _float, inplace: _bool = 
 
     Example:
         >>> F.threshold(torch.tensor([0.5, 1.0, 1.5]), threshold=1.0, value=-9.0)
-        tensor([-9.0000, -9.0000,  1.5000])
-    """
-def threshold_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """In-place form of `threshold`.
-
-    Args:
-        input (Tensor): the input tensor.
-        *args: the arguments of the form that is not in place.
-        **kwargs: those that are given by name.
-
-    Returns:
-        Tensor: `input` itself, changed.
-
-    Example:
-        >>> F.threshold_(torch.tensor([0.5, 1.0, 1.5]), threshold=1.0, value=-9.0)
         tensor([-9.0000, -9.0000,  1.5000])
     """
 def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: _float = 1.0, p: _float = 2, eps: _float = 1e-06, swap: _bool = False, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:

@@ -6,6 +6,7 @@ second derivatives are the layers.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -148,22 +149,13 @@ def _network_backward(
     return [next(found) if need else None for need in needed]
 
 
-def _network_formula(
-    grads: list[Any],
-    needed: tuple[bool, ...],
-    input: Any,
-    hx: Any,
-    cx: Any,
-    params: list[Any],
-    recurrence: Recurrence,
-    output: Any,
-    weights: Any,
-    reserve: Any,
-) -> list[Any]:
+@functools.wraps(_network_backward, updated=())
+def _network_formula(*args: Any) -> list[Any]:
+    arguments = list(args)
     running = THREAD.modes.backward_pass
     if running is None or running.keep_graph:
-        reserve = reserve.clone()  # a backward pass changes it, and there may be another one
-    return _network_backward(grads, needed, input, hx, cx, params, recurrence, output, weights, reserve)
+        arguments[-1] = arguments[-1].clone()  # a backward pass changes the reserve, and there may be another one
+    return _network_backward(*arguments)
 
 
 @several(

@@ -301,14 +301,9 @@ class ScheduleInterleaved1F1B(PipelineScheduleMulti):
         ...     dist.pipelining.PipelineStage(layer, rank + 2 * n, 4, torch.device("cpu"))
         ...     for n, layer in enumerate(layers)
         ... ]
-        >>> loss = torch.nn.functional.mse_loss
-        >>> schedule = dist.pipelining.ScheduleInterleaved1F1B(stages, n_microbatches=2, loss_fn=loss)
-        >>> if rank == 0:
-        ...     schedule.step(torch.ones(4, 2))
-        ... else:
-        ...     _ = schedule.step(target=torch.zeros(4, 2))
-        >>> layers[1].weight.grad.shape
-        torch.Size([2, 2])
+        >>> schedule = dist.pipelining.ScheduleInterleaved1F1B(stages, n_microbatches=4)
+        >>> schedule.number_of_rounds, schedule.microbatches_per_round
+        (2, 2)
     """
 
     def __init__(

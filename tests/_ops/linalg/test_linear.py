@@ -10,6 +10,7 @@ import pytest
 import flambeau
 from flambeau._backends.cpu.onednn import library
 from tests.support.differential import differential, outcome
+from tests.support.graphs import node_names
 
 SHAPES = [(4,), (1, 4), (3, 4), (2, 3, 4)]
 NEEDED = [(True, False, False), (False, True, False), (False, False, True), (True, False, True)]
@@ -24,21 +25,24 @@ def _layer(T: Any, shape: tuple[int, ...], dtype: str, *needed: bool) -> tuple[A
     return T.nn.functional.linear(*tensors), tensors
 
 
-def _names(node: Any) -> Any:
-    return None if node is None else (node.name(), [_names(following) for following, _ in node.next_functions])
-
-
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dtype", DTYPES)
 @differential(tolerance=1e-5)
 def test_graph_and_gradients(T: Any, shape: tuple[int, ...], dtype: str) -> object:
     y, tensors = _layer(T, shape, dtype)
     first = T.autograd.grad((y * y).abs().sum(), tensors, create_graph=True)
-    before = [_names(each.grad_fn) for each in first]
+    before = [node_names(each.grad_fn) for each in first]
     looked_at, tensors = _layer(T, shape, dtype)
-    graph = _names(looked_at.grad_fn)
+    graph = node_names(looked_at.grad_fn)
     (looked_at * looked_at).abs().sum().backward()
-    return first, before, graph, [each.grad for each in tensors], _names(looked_at.grad_fn), _names(y.grad_fn)
+    return (
+        first,
+        before,
+        graph,
+        [each.grad for each in tensors],
+        node_names(looked_at.grad_fn),
+        node_names(y.grad_fn),
+    )
 
 
 @pytest.mark.parametrize("needed", NEEDED)
@@ -49,7 +53,7 @@ def test_only_what_is_needed(T: Any, needed: tuple[bool, ...]) -> object:
     again, _ = _layer(T, (3, 4), "float32", *needed)
     node = again.grad_fn
     sizes = (node._saved_mat2_sym_sizes, node._saved_mat2_sym_strides) if needed[1] else ()
-    return [each.grad for each in tensors], node._saved_mat1, node._saved_mat2, sizes, _names(node)
+    return [each.grad for each in tensors], node._saved_mat1, node._saved_mat2, sizes, node_names(node)
 
 
 @pytest.mark.parametrize("shape", [(4,), (2, 3, 4)])
@@ -66,7 +70,7 @@ def test_inputs_that_are_no_matrices(T: Any, shape: tuple[int, ...], needed: tup
     if needed[0]:
         node.next_functions[1][0].register_hook(lambda inputs, outputs: seen.append((inputs, outputs)))
         again.sum().backward()
-    return [each.grad for each in tensors], saved, seen, _names(again.grad_fn)
+    return [each.grad for each in tensors], saved, seen, node_names(again.grad_fn)
 
 
 @differential
@@ -98,7 +102,7 @@ def test_weights_that_change(T: Any) -> object:
     changed = outcome(lambda: y.sum().backward(), "modified by an inplace operation: [torch.FloatTensor [4, 5]]")
     twice, _ = _layer(T, (3, 4), "float32")
     twice.sum().backward()
-    return changed, outcome(lambda: twice.sum().backward(), "second time"), _names(twice.grad_fn)
+    return changed, outcome(lambda: twice.sum().backward(), "second time"), node_names(twice.grad_fn)
 
 
 @differential
@@ -108,7 +112,7 @@ def test_weights_that_are_computed(T: Any) -> object:
     z = T.nn.functional.linear(x, T.ones(4, 5, requires_grad=True).t(), bias)
     y.relu_()
     (y.sum() + z.sum()).backward()
-    return weight.grad, _names(y.grad_fn), _names(z.grad_fn)
+    return weight.grad, node_names(y.grad_fn), node_names(z.grad_fn)
 
 
 def test_the_order_of_nodes_is_that_of_the_calls() -> None:

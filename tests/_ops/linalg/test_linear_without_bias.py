@@ -9,6 +9,7 @@ import pytest
 
 import flambeau
 from tests.support.differential import differential, outcome
+from tests.support.graphs import node_names
 
 SHAPES = [(4,), (1, 4), (3, 4), (2, 3, 4), (2, 1, 3, 4)]
 NEEDED = [(True, False), (False, True), (True, True)]
@@ -23,10 +24,6 @@ def _layer(T: Any, shape: tuple[int, ...], dtype: str = "float32", *needed: bool
     return T.nn.functional.linear(*tensors), tensors
 
 
-def _names(node: Any) -> Any:
-    return None if node is None else (node.name(), [_names(following) for following, _ in node.next_functions])
-
-
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dtype", DTYPES)
 @differential(tolerance=1e-5)
@@ -35,9 +32,16 @@ def test_graph_and_gradients(T: Any, shape: tuple[int, ...], dtype: str) -> obje
     first = T.autograd.grad((y * y).abs().sum(), tensors, create_graph=True)
     second = T.autograd.grad(sum((each * each).abs().sum() for each in first), tensors)
     looked_at, tensors = _layer(T, shape, dtype)
-    graph = _names(looked_at.grad_fn)
+    graph = node_names(looked_at.grad_fn)
     (looked_at * looked_at).abs().sum().backward()
-    return first, second, graph, [each.grad for each in tensors], _names(looked_at.grad_fn), _names(y.grad_fn)
+    return (
+        first,
+        second,
+        graph,
+        [each.grad for each in tensors],
+        node_names(looked_at.grad_fn),
+        node_names(y.grad_fn),
+    )
 
 
 @pytest.mark.parametrize("shape", SHAPES[1:])
@@ -60,7 +64,13 @@ def test_only_what_is_needed(T: Any, shape: tuple[int, ...], needed: tuple[bool,
     following = node.next_functions[1 if needed[1] else 0][0]
     following.register_hook(lambda inputs, outputs: seen.append((inputs, outputs)))
     again.sum().backward()
-    return [each.grad for each in tensors], node._saved_mat2_sym_sizes if needed[1] else (), sizes, seen, _names(node)
+    return (
+        [each.grad for each in tensors],
+        node._saved_mat2_sym_sizes if needed[1] else (),
+        sizes,
+        seen,
+        node_names(node),
+    )
 
 
 @pytest.mark.parametrize("shape", [(6, 4), (2, 3, 4)])
@@ -85,7 +95,7 @@ def test_operands_that_change(T: Any, shape: tuple[int, ...]) -> object:
     of_weight = outcome(lambda: z.sum().backward(), "modified by an inplace operation: [torch.FloatTensor [4, 5]]")
     twice, _ = _layer(T, shape)
     twice.sum().backward()
-    return of_input, of_weight, outcome(lambda: twice.sum().backward(), "second time"), _names(twice.grad_fn)
+    return of_input, of_weight, outcome(lambda: twice.sum().backward(), "second time"), node_names(twice.grad_fn)
 
 
 @pytest.mark.parametrize("shape", [(6, 4), (2, 3, 4)])

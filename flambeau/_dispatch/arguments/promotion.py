@@ -11,6 +11,8 @@ from ..._core.tensor import Tensor
 
 Operand = Any
 """A tensor or a Python number."""
+Number = Any
+"""A Python number, which users may give as a tensor without dimensions or as a scalar of NumPy's."""
 
 
 def scalar_category(value: Any) -> int:

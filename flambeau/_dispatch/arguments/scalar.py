@@ -52,13 +52,28 @@ def fitting(value: Any, target: dtype) -> Any:
 
 def whole(value: Any, caller: str, name: str, position: int) -> int:
     """`value` as the int that an argument must be: bools are none, 0-d tensors of integers are."""
+    number = integer(value)
+    if number is None:
+        raise TypeError(f"{caller}(): argument '{name}' (position {position}) must be int, not {type(value).__name__}")
+    return number
+
+
+def integer(value: Any, place: int = 0) -> int | None:
+    """`value` as the integer that PyTorch takes it for, at some place in a list or alone; None if it takes it for none.
+
+    What holds one integer is one: tensors that are not recorded, arrays, NumPy's scalars. Bools are none in the first
+    place.
+    """
     if type(value) is int:
         return value
-    if isinstance(value, Tensor) and value._array.ndim == 0:
-        value = value.item()
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{caller}(): argument '{name}' (position {position}) must be int, not {type(value).__name__}")
-    return int(value.__index__())
+    if isinstance(value, Tensor):
+        is_one = value.numel() == 1 and not value.requires_grad and value._kind.dtype.category <= INTEGER
+        return int(value.item()) if is_one else None
+    if isinstance(value, np.ndarray):
+        return int(value.item()) if value.size == 1 and value.dtype.kind in "iu" else None
+    if isinstance(value, (bool, np.bool_)):
+        return int(value) if place and isinstance(value, bool) else None
+    return int(value.__index__()) if hasattr(value, "__index__") else None
 
 
 def _real(value: Any, target: dtype) -> Any:

@@ -21,13 +21,14 @@ import numpy as np
 
 from ..._core.arrays.abstract import NeedsData
 from ..._core.device import device, layout, memory_format
-from ..._core.dtype import LEGACY_NAMES, dtype, is_packed
+from ..._core.dtype import INTEGER, LEGACY_NAMES, dtype, is_packed
 from ..._core.names.error_classes import OutOfMemoryError
 from ..._core.process.caller import GENERATED, PACKAGE
 from ..._core.process.tracebacks import leave_out_library
 from ..._core.size import fits_int64
 from ..._core.tensor import Tensor
 from ..._core.text.memory_errors import out_of_memory
+from ..arguments.scalar import integer
 from .overrides import has_override
 from .protocol import NUMPY_NAMES
 from .schema import Argument, FunctionSchema, parse
@@ -75,13 +76,14 @@ _KEPT: dict[type[Exception], type[Exception]] = {
 class _Parameter:
     """One parameter of a form of an op."""
 
-    __slots__ = ("by_name", "has_default", "is_optional", "kind", "length", "name")
+    __slots__ = ("by_name", "has_default", "is_optional", "is_symbolic", "kind", "length", "name")
 
     def __init__(self, argument: Argument) -> None:
         self.name = "input" if argument.name == "self" else argument.name
         self.has_default = argument.has_default_value()
         self.by_name = argument.kwarg_only
         kind = argument.type_text.replace("SymInt", "int")
+        self.is_symbolic = kind != argument.type_text
         self.is_optional = kind.endswith("?")
         self.length = argument.N or 0
         self.kind = re.sub(r"\[\d+\]", "[]", kind.removesuffix("?"))
@@ -96,14 +98,16 @@ class _Parameter:
         """Whether PyTorch takes `value` here, as far as its type goes."""
         if value is None:
             return self.is_optional or not (self.kind in _CHECKS or self.kind.endswith("[]"))
-        if self.length and self.kind in ("int[]", "float[]") and _is_one(self.kind[:-2], value):
-            return True
+        if self.length and self.kind in ("int[]", "float[]") and _is_listed(self.kind[:-2], value):
+            return not isinstance(value, np.ndarray)
+        if self.is_symbolic and self.kind == "int" and isinstance(value, (Tensor, np.ndarray)):
+            return integer(value) is not None
         if self.kind.endswith("[]"):
             if not isinstance(value, (tuple, list)):
                 return False
             # PyTorch looks at the first integer more closely than at the others.
             kind = self.kind[:-2]
-            return all(_is_one(kind, each) or (place and isinstance(each, bool)) for place, each in enumerate(value))
+            return all(_is_listed(kind, each) or (place and isinstance(each, bool)) for place, each in enumerate(value))
         return _is_one(self.kind, value)
 
 
@@ -113,14 +117,18 @@ def _is_one(kind: str, value: Any) -> bool:
             return True
         if value.dim() or value.requires_grad:
             return False
-        category = value.dtype
         if kind == "int":
-            return not category.is_floating_point and not category.is_complex
-        if kind == "bool":
-            return str(category) == "torch.bool"
+            return value._kind.dtype.category == INTEGER
         return kind in ("float", "Scalar")
     check = _CHECKS.get(kind)
     return True if check is None else check(value) or has_override((value,))
+
+
+def _is_listed(kind: str, value: Any) -> bool:
+    """Whether a list takes `value` as an item: a tensor of one integer that is not recorded is an integer there."""
+    if kind == "int" and isinstance(value, (Tensor, np.ndarray)):
+        return integer(value) is not None
+    return _is_one(kind, value) and not (kind == "float" and isinstance(value, Tensor))
 
 
 def _is_number(value: Any) -> bool:
@@ -128,7 +136,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_int(value: Any) -> bool:
-    return not isinstance(value, (bool, np.bool_)) and hasattr(value, "__index__")
+    return not isinstance(value, (bool, np.bool_, np.ndarray)) and hasattr(value, "__index__")
 
 
 def _is_generator(value: Any) -> bool:
@@ -141,7 +149,7 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "Tensor": lambda value: False,
     "Tensor?": lambda value: value is None,
     "Scalar": _is_number,
-    "float": lambda value: isinstance(value, (int, float, np.floating, np.integer)),
+    "float": lambda value: isinstance(value, (int, float, np.floating, np.integer, np.bool_)),
     "int": _is_int,
     "bool": lambda value: isinstance(value, bool),
     "str": lambda value: isinstance(value, (str, bytes)),
@@ -286,7 +294,7 @@ def check_types(name: str, values: Mapping[str, Any], order: list[str]) -> None:
 def _one_misfit(function: str, misfit: _Parameter, value: Any, order: list[str], where: str) -> str:
     """What is wrong with one argument."""
     if misfit.kind.endswith("[]") and isinstance(value, (tuple, list)):
-        number, wrong = next((at, each) for at, each in enumerate(value) if not _is_one(misfit.kind[:-2], each))
+        number, wrong = next((at, each) for at, each in enumerate(value) if not _is_listed(misfit.kind[:-2], each))
         found = type(wrong).__name__
         if misfit.kind == "Tensor[]":
             return f"expected Tensor as element {number} in argument {order.index(misfit.name)}, but got {found}"
@@ -399,22 +407,46 @@ def check_call(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> N
         )
 
 
-def check_kind(name: str, parameter: str, value: Any) -> None:
-    """Refuse a flag, number or text that is of another type than those that PyTorch takes, or too large."""
+def as_kind(name: str, parameter: str, value: Any, annotation: str = "") -> Any:
+    """A flag, number or text of another type than usual as the function takes it; refused if PyTorch does not take it.
+
+    Tensors without dimensions and NumPy's scalars become the numbers that they hold, unless a form of the function
+    takes a tensor there.
+    """
     if name.startswith("nn.functional.") and parameter in _OTHERWISE:
-        return
+        return value
     forms = forms_of(name)
     found = [(each, place) for form in forms for place, each in enumerate(form, 1) if each.name == parameter]
     if parameter == "requires_grad":
         found = found or [
             (_Parameter(Argument("requires_grad", "bool?", kwarg_only=True)), 0)
         ]  # of every function that makes a tensor
-    if found and not any(each.takes(value) for each, _ in found):
+    taking = [each for each, _ in found if each.takes(value)]
+    if found and not taking:
         misfit, place = found[0]
         where = f" (position {place})" if len(forms) == 1 and not misfit.by_name else ""
         raise TypeError(_one_misfit(_short(name), misfit, value, [parameter], where))
     if _is_huge(value) and found and all(each.kind == "int" for each, _ in found):
         raise _overflow(name, parameter)
+    if isinstance(value, (Tensor, np.generic, np.ndarray)):
+        kinds = {each.kind for each in taking} or {_KINDS.get(annotation, annotation)}
+        return value if any(each.startswith("Tensor") for each in kinds) else _as_number(value, min(kinds))
+    return value
+
+
+_KINDS = {"Number": "Scalar"}
+"""The kinds of annotations that are called otherwise, for functions that PyTorch has written in Python."""
+
+
+def _as_number(value: Any, kind: str) -> Any:
+    """The number in a tensor without dimensions or a scalar of NumPy's."""
+    if kind == "int":
+        whole = integer(value)
+        return value if whole is None else whole
+    if isinstance(value, np.ndarray) or (isinstance(value, Tensor) and (value.dim() or value.requires_grad)):
+        return value
+    number = value.item()
+    return float(number) if kind == "float" and isinstance(number, int) else number
 
 
 def unknown_keyword(function: Callable[..., Any], keyword: str) -> TypeError:

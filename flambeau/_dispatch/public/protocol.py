@@ -217,7 +217,7 @@ def with_protocol(
         "LISTS": _LISTS, "all_plain": all_plain, "has_override": has_override, "run_override": run_override,
         "is_overriding": is_overriding,
         "run_inplace": run_inplace,
-        "explain": explain, "check_kind": check_kind,
+        "explain": explain, "as_kind": as_kind,
         "MISSING": _MISSING, "missing": _missing, "SYNONYMS": synonyms, "renamed": renamed,
         "OLDER": older, "reordered": reordered, "write_out": out if callable(out) else store_exactly, **defaults,
     }  # fmt: skip
@@ -441,11 +441,15 @@ def unknown_keyword(function: Function, name: str) -> TypeError:
     return explaining.unknown_keyword(function, name)
 
 
-def check_kind(name: str, parameter: str, value: Any) -> None:
-    """Refuse a flag, number or text that is of another type than those that PyTorch takes, or too large."""
+def as_kind(name: str, parameter: str, value: Any, annotation: str = "") -> Any:
+    """A flag, number or text that is of another type than usual, as the function takes it.
+
+    It is refused if PyTorch does not take it, or if it is too large; tensors without dimensions and NumPy's scalars
+    become the numbers that they hold.
+    """
     from . import explain as explaining
 
-    explaining.check_kind(name, parameter, value)
+    return explaining.as_kind(name, parameter, value, annotation)
 
 
 FLAGS = frozenset((bool,))
@@ -455,12 +459,13 @@ _UNUSUAL = {
     "int": "type({0}) is not int or not -0x8000000000000000 <= {0} <= 0x7FFFFFFFFFFFFFFF",
     "float": "type({0}) is not float and type({0}) is not int",
     "str": "type({0}) is not str",
+    "Number": "type({0}) is not float and type({0}) is not int",
 }
 """By annotation the test that finds an argument that is to be looked at: of another type, or no number of 64 bits."""
 
 
 def _kind_check(parameter: Any, label: str) -> str | None:
-    """The line that looks at the type of an argument, if its annotation says what is usual."""
+    """The line that looks at the type of an argument, and converts it, if its annotation says what is usual."""
     annotation, _, optional = str(parameter.annotation).partition(" | ")
     single = parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
     if not single or annotation not in _UNUSUAL or optional not in ("", "None"):
@@ -470,7 +475,8 @@ def _kind_check(parameter: Any, label: str) -> str | None:
         tests.insert(0, "{0} is not None")
     elif parameter.default is not parameter.empty and annotation != "bool":
         tests.insert(0, "{0} is not _{0}")
-    return f"if {' and '.join(tests)}: check_kind({label!r}, {parameter.name!r}, {{0}})".format(parameter.name)
+    converted = f"{{0}} = as_kind({label!r}, {parameter.name!r}, {{0}}, {annotation!r})"
+    return f"if {' and '.join(tests)}: {converted}".format(parameter.name)
 
 
 def with_types(refusing: Function) -> Function:

@@ -35,7 +35,7 @@ from ..._dispatch.call.results import leaf
 from ..._dispatch.factory import constant, factory
 from ..._dispatch.public.namespaces import bound_to, written
 from ..._dispatch.public.overrides import run_watched
-from ..._dispatch.public.protocol import FLAGS, check_kind, explain
+from ..._dispatch.public.protocol import FLAGS, as_kind, explain
 from ..._dispatch.public.registry import export, guard
 from ..shape.view import as_shape
 
@@ -308,7 +308,7 @@ def _constant_factory(name: str, value: Any, quick: Any, doc: str) -> Callable[.
         if memory_format is not None and name != "empty":
             raise TypeError(f"{name}() got an unexpected keyword argument 'memory_format'")
         if type(requires_grad) not in FLAGS:
-            check_kind(name, "requires_grad", requires_grad)
+            as_kind(name, "requires_grad", requires_grad)
         if pin_memory:
             given = {"size": size, "out": out, "dtype": dtype, "layout": layout, "device": device}
             return in_pinned_memory(function(*sizes, **given, memory_format=memory_format), requires_grad)
@@ -438,7 +438,7 @@ def scalar_tensor(
         given = {"dtype": dtype, "layout": layout, "device": device, "requires_grad": requires_grad}
         return run_watched(scalar_tensor, (s,), given)
     if type(requires_grad) not in FLAGS:
-        check_kind("scalar_tensor", "requires_grad", requires_grad)
+        as_kind("scalar_tensor", "requires_grad", requires_grad)
     number = fill_number(s, "scalar_tensor")
     kind = chosen_kind(dtype, device, None, "scalar_tensor")
     return filled((), kind, fitting(number, kind.dtype), requires_grad)
@@ -478,7 +478,7 @@ def tensor(
         given = {"dtype": dtype, "device": device, "requires_grad": requires_grad, "pin_memory": pin_memory}
         return run_watched(tensor, (data,), given)
     if type(requires_grad) not in FLAGS:
-        check_kind("tensor", "requires_grad", requires_grad)
+        as_kind("tensor", "requires_grad", requires_grad)
     if isinstance(data, Tensor):
         warnings.warn(
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "

@@ -19,6 +19,7 @@ from ..._core.random.fused_multiply_add import fused
 from ..._core.size import fits_int64
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.promotion import Operand, is_number, scalar_category
+from ..._dispatch.arguments.scalar import integer
 from ..._dispatch.one_by_one import one_by_one
 from ..._dispatch.public.registry import export, guard, public
 from .constants import chosen_kind, computed, delivered, dtype_of_out, made
@@ -170,13 +171,14 @@ def _spaced_arguments(
     caller: str, start: Any, end: Any, steps: Any, out: Any, dtype: Any, device: Any
 ) -> tuple[Any, Any, int, Kind]:
     if type(steps) is not int:
-        if isinstance(steps, bool) or not hasattr(steps, "__index__"):
+        number = integer(steps)
+        if number is None:
             given = ", ".join(type(each).__name__ for each in (start, end, steps))
             raise TypeError(
                 f"{caller}() received an invalid combination of arguments - got ({given}): argument 'steps' must be "
                 f"int, not {type(steps).__name__}"
             )
-        steps = steps.__index__()
+        steps = number
     if steps >= 2**63:
         raise ValueError(f"Overflow when unpacking long long: {caller}() was given steps beyond 64 bits")
     if steps < 0:

@@ -12,6 +12,7 @@ from ..._core.dtype import COMPLEX, INTEGER, LEGACY_NAMES, int32, int64
 from ..._core.process.caller import warn_user_once
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.autocast_rules import WIDEST, on
+from ..._dispatch.arguments.promotion import Number
 from ..._dispatch.arguments.scalar import fitting
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.public.registry import public
@@ -85,7 +86,9 @@ def _refuse_single(source: Tensor) -> None:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions: source has one element for one index")
 
 
-def _index_add_arguments(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> tuple[Any, ...]:
+def _index_add_arguments(
+    input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Number = 1
+) -> tuple[Any, ...]:
     dim = wrap_dim(dim, input._array.ndim)
     for name, each in (("index", index), ("source", source)):
         if not isinstance(each, Tensor):
@@ -132,7 +135,7 @@ def _factor(alpha: Any, input: Tensor) -> Any:
 
 
 @public(out=True)
-def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
+def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Number = 1) -> Tensor:
     """A copy of `input` with `alpha * source` added to the slices `index` along `dim`."""
     return _index_add(input, *_index_add_arguments(input, dim, index, source, alpha=alpha))
 

@@ -14,6 +14,7 @@ from ..._core.modes import THREAD
 from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.autocast_rules import LOWER, WIDEST, on
+from ..._dispatch.arguments.promotion import Number
 from ..._dispatch.changes.exact_out import store_resized
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.gradients.array_derivatives import on_arrays
@@ -49,7 +50,7 @@ def _scaled(value: Any, factor: Any) -> Any:
     return value * (factor.conjugate() if isinstance(factor, complex) else factor)
 
 
-def _sum_with(self: Any, result: Any, beta: Any, alpha: Any) -> Any:
+def _sum_with(self: Any, result: Any, beta: Number, alpha: Number) -> Any:
     """`beta * self + alpha * result` in the precision of `result`; a `beta` of zero hides even NaN in `self`."""
     if alpha != 1:
         result = result * alpha
@@ -64,7 +65,7 @@ def _half(array: Any) -> bool:
     return array.dtype.itemsize == 2 and array.dtype.kind not in "iu"
 
 
-def _combined(self: Any, left: Any, right: Any, operation: Any, name: str, beta: Any, alpha: Any) -> Any:
+def _combined(self: Any, left: Any, right: Any, operation: Any, name: str, beta: Number, alpha: Number) -> Any:
     array_type = left.dtype
     if (isinstance(beta, complex) or isinstance(alpha, complex)) and array_type.kind != "c":
         raise RuntimeError(f"value cannot be converted to type double without overflow: {beta=}, {alpha=}")
@@ -89,7 +90,7 @@ def older_orders(factors: str) -> tuple[str, ...]:
 # ----- addmm --------------------------------------------------------------------------------------------------------
 
 
-def _left_array(grad: Any, mat2: Any, mat1_sym_sizes: Any, mat1_sym_strides: Any, alpha: Any) -> Any:
+def _left_array(grad: Any, mat2: Any, mat1_sym_sizes: Any, mat1_sym_strides: Any, alpha: Number) -> Any:
     if alpha != 1:
         return None
     if _is_column_major(mat1_sym_sizes, mat1_sym_strides):
@@ -98,13 +99,13 @@ def _left_array(grad: Any, mat2: Any, mat1_sym_sizes: Any, mat1_sym_strides: Any
 
 
 @on_arrays(_left_array)
-def _addmm_left(grad: Tensor, mat2: Tensor, mat1_sym_sizes: Any, mat1_sym_strides: Any, alpha: Any) -> Any:
+def _addmm_left(grad: Tensor, mat2: Tensor, mat1_sym_sizes: Any, mat1_sym_strides: Any, alpha: Number) -> Any:
     if _is_column_major(mat1_sym_sizes, mat1_sym_strides):
         return _scaled(_t(_mm(conj(mat2), _t(grad))), alpha)
     return _scaled(_mm(grad, conj(_t(mat2))), alpha)
 
 
-def _right_array(grad: Any, mat1: Any, mat2_sym_sizes: Any, mat2_sym_strides: Any, alpha: Any) -> Any:
+def _right_array(grad: Any, mat1: Any, mat2_sym_sizes: Any, mat2_sym_strides: Any, alpha: Number) -> Any:
     if alpha != 1 or mat1.ndim != 2 or REPRODUCIBILITY.samples is not None:
         return None
     if _is_column_major(mat2_sym_sizes, mat2_sym_strides):
@@ -113,7 +114,7 @@ def _right_array(grad: Any, mat1: Any, mat2_sym_sizes: Any, mat2_sym_strides: An
 
 
 @on_arrays(_right_array)
-def _addmm_right(grad: Tensor, mat1: Tensor, mat2_sym_sizes: Any, mat2_sym_strides: Any, alpha: Any) -> Any:
+def _addmm_right(grad: Tensor, mat1: Tensor, mat2_sym_sizes: Any, mat2_sym_strides: Any, alpha: Number) -> Any:
     if REPRODUCIBILITY.samples is not None:
         return _scaled(samples_product(conj(mat1), grad), alpha)
     if mat1._array.ndim != 2:
@@ -123,7 +124,7 @@ def _addmm_right(grad: Tensor, mat1: Tensor, mat2_sym_sizes: Any, mat2_sym_strid
     return _scaled(_mm(conj(_t(mat1)), grad), alpha)
 
 
-def _addmm_added(grad: Tensor, self_sym_sizes: Any, beta: Any) -> Any:
+def _addmm_added(grad: Tensor, self_sym_sizes: Any, beta: Number) -> Any:
     modes = THREAD.modes
     if beta == 1 and self_sym_sizes == grad._array.shape[1:] and not modes.grad and modes.is_ordinary:
         return sum_over(grad, (0,), False)
@@ -159,7 +160,7 @@ def _check_addmm(input: Tensor, mat1: Tensor, mat2: Tensor) -> None:
 
 
 @public(inplace=True, out=True, older=older_orders("mat1 mat2"), autocast=LOWER)
-def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
     """`beta * input + alpha * (mat1 @ mat2)`."""
     _check_addmm(input, mat1, mat2)
     return _addmm(input, mat1, mat2, scalar_factor(beta, input), scalar_factor(alpha, input))
@@ -174,12 +175,12 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
     mat=lambda grad, vec, alpha: _scaled(outer(grad, conj(vec)), alpha),
     vec=lambda grad, mat, alpha: _scaled(mv(conj(mat.t()), grad), alpha),
 )
-def _addmv(self: Array, mat: Array, vec: Array, beta: Any, alpha: Any) -> Array:
+def _addmv(self: Array, mat: Array, vec: Array, beta: Number, alpha: Number) -> Array:
     return _combined(self, mat, vec, array_dot, "addmv_impl_cpu", beta, alpha)
 
 
 @public(inplace=True, out=True, older=older_orders("mat vec"), autocast=on(cuda=LOWER))
-def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
     """`beta * input + alpha * (mat @ vec)`."""
     dims = [each._array.ndim for each in (input, mat, vec)]
     if dims[1:] != [2, 1] or dims[0] > 1:
@@ -201,7 +202,7 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any 
     vec1=lambda grad, vec2, alpha: _scaled(mv(grad, conj(vec2)), alpha),
     vec2=lambda grad, vec1, alpha: _scaled(mv(grad.t(), conj(vec1)), alpha),
 )
-def _addr(self: Array, vec1: Array, vec2: Array, beta: Any, alpha: Any) -> Array:
+def _addr(self: Array, vec1: Array, vec2: Array, beta: Number, alpha: Number) -> Array:
     if self.dtype.kind == "b":
         return np.logical_and.outer(vec1, vec2) & bool(alpha) | (self & bool(beta))
     if _half(self):  # every step is rounded
@@ -212,7 +213,7 @@ def _addr(self: Array, vec1: Array, vec2: Array, beta: Any, alpha: Any) -> Array
 
 
 @public(inplace=True, out=write_out, older=older_orders("vec1 vec2"), autocast=on(cuda=LOWER))
-def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
     """`beta * input + alpha * outer(vec1, vec2)`."""
     from ..._dispatch.arguments.promotion import result_type_of
 
@@ -234,7 +235,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any
     batch1=lambda grad, batch2, alpha: _scaled(bmm(grad, hermitian(batch2)), alpha),
     batch2=lambda grad, batch1, alpha: _scaled(bmm(hermitian(batch1), grad), alpha),
 )
-def _baddbmm(self: Array, batch1: Array, batch2: Array, beta: Any, alpha: Any) -> Array:
+def _baddbmm(self: Array, batch1: Array, batch2: Array, beta: Number, alpha: Number) -> Array:
     return _combined(self, batch1, batch2, _batched_product, "baddbmm", beta, alpha)
 
 
@@ -259,7 +260,7 @@ def _check_result_has_sizes(batch1: Tensor, batch2: Tensor) -> None:
 
 
 @public(inplace=True, out=True, older=older_orders("batch1 batch2"), autocast=LOWER)
-def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
     """`beta * input + alpha * bmm(batch1, batch2)`."""
     _check_result_has_sizes(batch1, batch2)
     if not input._kind.dtype is batch1._kind.dtype is batch2._kind.dtype:
@@ -282,7 +283,7 @@ def _for_each_product(grad: Tensor, count: int) -> Tensor:
     batch1=lambda grad, batch2, alpha: _scaled(bmm(_for_each_product(grad, len(batch2)), hermitian(batch2)), alpha),
     batch2=lambda grad, batch1, alpha: _scaled(bmm(hermitian(batch1), _for_each_product(grad, len(batch1))), alpha),
 )
-def _addbmm(self: Array, batch1: Array, batch2: Array, beta: Any, alpha: Any) -> Array:
+def _addbmm(self: Array, batch1: Array, batch2: Array, beta: Number, alpha: Number) -> Array:
     if _half(batch1) and len(batch1):  # rounded after each product
         for one, two in zip(batch1, batch2, strict=True):
             self, beta = _combined(self, one, two, array_dot, "addbmm", beta, alpha), 1
@@ -298,7 +299,7 @@ def _sum_of_products(batch1: Any, batch2: Any) -> Any:
 
 
 @public(inplace=True, out=store_resized, older=older_orders("batch1 batch2"), autocast=LOWER)
-def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
     """`beta * input + alpha *` the sum of the products of a batch."""
     _check_result_has_sizes(batch1, batch2)
     for number, each in enumerate((batch1, batch2), 1):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import operator
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -188,9 +187,6 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
 def matrix_power(input: Tensor, n: int) -> Tensor:
     """The n-th power of a square matrix, or of each one in a batch; negative powers are those of the inverse."""
     shape = input._array.shape
-    if not hasattr(n, "__index__"):
-        raise TypeError(f"matrix_power(): argument 'n' (position 2) must be int, not {type(n).__name__}")
-    n = operator.index(n)
     if len(shape) < 2:
         raise RuntimeError("linalg.matrix_power: The input tensor A must have at least 2 dimensions.")
     if shape[-1] != shape[-2]:

@@ -18,7 +18,7 @@ from ..._dispatch.axes import Last
 from ..._dispatch.changes.inplace import check_writable
 from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.host_read import check
-from ..._dispatch.public.protocol import check_kind
+from ..._dispatch.public.protocol import as_kind
 from ..._dispatch.public.registry import public
 from ..._dispatch.writer import writer
 from ..reduce.moments import widened
@@ -192,7 +192,7 @@ def _renorm_rows(self: Array, indices: Array, max_norm: float, norm_type: float)
 
 def _renormalise(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
     for word, value in (("max_norm", max_norm), ("norm_type", norm_type)):
-        check_kind("embedding_renorm_", word, value)
+        as_kind("embedding_renorm_", word, value)
     with recording(False):
         embedding_renorm_(weight, indices, max_norm, norm_type)
 

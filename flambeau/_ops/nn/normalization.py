@@ -17,7 +17,7 @@ from ..._core.tensor import Tensor
 from ..._dispatch.changes.inplace import check_no_overlap
 from ..._dispatch.composite import derivative
 from ..._dispatch.dispatch import Array, Primitive, primitive
-from ..._dispatch.public.protocol import check_kind, write_out
+from ..._dispatch.public.protocol import as_kind, write_out
 from ..._dispatch.public.registry import public
 from ..._dispatch.writer import writer
 from ..reduce.moments import (
@@ -187,8 +187,8 @@ def _normalised(
                     f"The function 'native_batch_norm' is not differentiable with respect to argument '{name}'. "
                     "This input cannot have requires_grad True."
                 )
-    if not isinstance(momentum, (int, float)):
-        raise TypeError(f"batch_norm(): argument 'momentum' (position 7) must be float, not {type(momentum).__name__}")
+    if type(momentum) is not float:
+        momentum = as_kind("batch_norm", "momentum", momentum, "float")
     run = _packed_last if THREAD.modes.saved_hooks and not input.stands_for_many else _moving
     args = input, weight, bias, running_mean, running_var, training, eps, kept
     result, mean, rstd, variance = run(op, args, momentum)
@@ -287,12 +287,12 @@ def _native_batch_norm_legit(
     """`native_batch_norm`, called with or without `running_mean, running_var` before `training, momentum, eps`."""
     given = statistics_and_options
     if len(given) in (3, 5):
-        check_kind("_native_batch_norm_legit", "training", given[-3])
+        as_kind("_native_batch_norm_legit", "training", given[-3])
     if len(given) == 5:
         for word, each in zip(
             ("running_mean", "running_var", "momentum", "eps"), (*given[:2], *given[3:]), strict=True
         ):
-            check_kind("_native_batch_norm_legit", word, each)
+            as_kind("_native_batch_norm_legit", word, each)
         return _with_statistics(_legit, input, weight, bias, *given)
     if len(given) != 3:
         raise TypeError(f"_native_batch_norm_legit() takes 6 or 8 positional arguments but {len(given) + 3} were given")

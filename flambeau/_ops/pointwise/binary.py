@@ -26,7 +26,7 @@ from ..._core.modes import THREAD
 from ..._core.tensor import DIRECT_TYPES, Tensor
 from ..._dispatch.arguments.autocast_rules import FULL, on
 from ..._dispatch.arguments.precision import in_single, no_gradient, only_where
-from ..._dispatch.arguments.promotion import Operand, is_number, result_type_of, scalar_category
+from ..._dispatch.arguments.promotion import Number, Operand, is_number, result_type_of, scalar_category
 from ..._dispatch.axes import ELEMENTS
 from ..._dispatch.backend_op import BackendOp
 from ..._dispatch.call.elementwise import shape_error
@@ -185,19 +185,19 @@ _OLDER = ("input alpha other",)
 
 
 @public(out=write_out, older=_OLDER)
-def add(input: Operand, other: Operand, *, alpha: Any = 1) -> Tensor:
+def add(input: Operand, other: Operand, *, alpha: Number = 1) -> Tensor:
     """`input + alpha * other`."""
     return _add(input, other) if type(alpha) is int and alpha == 1 else _scaled(_add_scaled, input, other, alpha)
 
 
 @public("subtract", out=write_out, older=_OLDER)
-def sub(input: Operand, other: Operand, *, alpha: Any = 1) -> Tensor:
+def sub(input: Operand, other: Operand, *, alpha: Number = 1) -> Tensor:
     """`input - alpha * other`."""
     _no_bools(input, other)
     return _sub(input, other) if type(alpha) is int and alpha == 1 else _scaled(_sub_scaled, input, other, alpha)
 
 
-def add_(input: Tensor, other: Operand, *further: Any, alpha: Any = 1) -> Tensor:
+def add_(input: Tensor, other: Operand, *further: Any, alpha: Number = 1) -> Tensor:
     """In-place form of `add`."""
     if further:
         return reordered(add_, _OLDER, (input, other, *further), {"alpha": alpha})
@@ -217,7 +217,7 @@ export_method(add_, "add_")
 
 
 @public("subtract_", older=_OLDER)
-def sub_(input: Tensor, other: Operand, *, alpha: Any = 1) -> Tensor:
+def sub_(input: Tensor, other: Operand, *, alpha: Number = 1) -> Tensor:
     """In-place form of `sub`."""
     if type(other) is bool or input._kind.dtype is bool_ or (isinstance(other, Tensor) and other._kind.dtype is bool_):
         _no_bools(input, other)
@@ -229,7 +229,7 @@ def sub_(input: Tensor, other: Operand, *, alpha: Any = 1) -> Tensor:
 
 
 @public(method=False)
-def rsub(input: Operand, other: Operand, alpha: Any = 1) -> Tensor:
+def rsub(input: Operand, other: Operand, alpha: Number = 1) -> Tensor:
     """`other - alpha * input`."""
     if not isinstance(input, Tensor):
         raise TypeError(f"rsub(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")

@@ -11,7 +11,7 @@ from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..._dispatch.abstract.combinations import interpolated, scaled_product, scaled_quotient
 from ..._dispatch.arguments.autocast_rules import WIDEST, on
 from ..._dispatch.arguments.precision import in_single, only_where
-from ..._dispatch.arguments.promotion import Operand, is_number, result_type_of
+from ..._dispatch.arguments.promotion import Number, Operand, is_number, result_type_of
 from ..._dispatch.arguments.scalar import fitting
 from ..._dispatch.axes import ELEMENTS
 from ..._dispatch.changes.direct_updates import add_product, add_quotient, approach, can_write, limit, write
@@ -172,13 +172,13 @@ def _fused(
 
 
 @public(out=write_out, older=_OLDER, autocast=on(cuda=WIDEST))
-def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Tensor:
     """`input + value * tensor1 * tensor2`."""
     return _fused(_addcmul, "addcmul", input, tensor1, tensor2, value)
 
 
 @public(older=_OLDER)
-def addcmul_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+def addcmul_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Tensor:
     """In-place form of `addcmul`."""
     if type(value) in _NUMBERS and can_write(input, tensor1, tensor2):
         return write(add_product(value), input, tensor1, tensor2)
@@ -190,7 +190,7 @@ def _is_differentiable(value: Any) -> bool:
 
 
 @public(out=write_out, older=_OLDER, autocast=on(cuda=WIDEST))
-def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Tensor:
     """`input + value * tensor1 / tensor2`."""
     if not _is_differentiable(tensor2) and result_type_of(tensor1, tensor2).category < FLOAT:
         raise RuntimeError(
@@ -202,7 +202,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
 
 
 @public(older=_OLDER)
-def addcdiv_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+def addcdiv_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Tensor:
     """In-place form of `addcdiv`."""
     if type(value) in _NUMBERS and can_write(input, tensor1, tensor2):
         return write(add_quotient(value), input, tensor1, tensor2)

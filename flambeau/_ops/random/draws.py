@@ -35,7 +35,7 @@ from ..._dispatch.changes.inplace import before_change, check_no_overlap, check_
 from ..._dispatch.changes.out import resize_output, store
 from ..._dispatch.dispatch import Array, Primitive, primitive
 from ..._dispatch.host_read import check
-from ..._dispatch.public.protocol import check_kind
+from ..._dispatch.public.protocol import as_kind
 from ..._dispatch.public.registry import export, guard, public
 from ..._dispatch.writer import Writer, writer
 from ..create.constants import chosen_kind, filled, in_pinned_memory, made, requested_shape, whole_shape
@@ -388,7 +388,7 @@ def normal(
         )
     _check_deviation(std)
     if layout is not None:
-        check_kind("normal", "layout", layout)
+        as_kind("normal", "layout", layout)
     if not (isinstance(mean, Tensor) or isinstance(std, Tensor)):
         place = CPU if device is None and out is None else device  # the default device does not count
         return _made(as_shape((size,)), dtype, place, _normal, (mean, std), generator, requires_grad, out)
@@ -511,7 +511,7 @@ def uniform_(input: Tensor, *bounds: float, generator: Generator | None = None, 
     low, high = ends.get("from", 0.0), ends.get("to", 1.0)
     for word, value in (("from", low), ("to", high)):
         if type(value) is not float and type(value) is not int:
-            check_kind("uniform_", word, value)
+            as_kind("uniform_", word, value)
     return _fill(input, "UniformBackward0", _uniform, (low, high), generator)
 
 

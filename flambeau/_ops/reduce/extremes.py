@@ -9,8 +9,9 @@ import numpy as np
 
 from ..._backends import arrays
 from ..._core.backend import LARGE
-from ..._core.dtype import BOOL, COMPLEX, LEGACY_NAMES
+from ..._core.dtype import BOOL, COMPLEX, INTEGER, LEGACY_NAMES
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.scalar import integer
 from ..._dispatch.axes import Along, Whole
 from ..._dispatch.changes.exact_out import store_exactly
 from ..._dispatch.changes.inplace import check_castable
@@ -139,7 +140,7 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = N
             return _max_all(input)
         return _whole_extreme("max", _max_all, input, out)
     second = dim if other is None else other
-    if isinstance(second, Tensor):
+    if isinstance(second, Tensor) and not (keepdim and _is_dim(second)):
         return _pairwise(input.maximum(second), out)
     return _extreme("max", _max_dim, MAX, input, as_dim("max", second), keepdim, out)
 
@@ -154,16 +155,22 @@ def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = N
             return _min_all(input)
         return _whole_extreme("min", _min_all, input, out)
     second = dim if other is None else other
-    if isinstance(second, Tensor):
+    if isinstance(second, Tensor) and not (keepdim and _is_dim(second)):
         return _pairwise(input.minimum(second), out)
     return _extreme("min", _min_dim, MIN, input, as_dim("min", second), keepdim, out)
 
 
+def _is_dim(value: Tensor) -> bool:
+    """Whether a tensor in the place of the dimension is one: beside `keepdim` there is no second operand."""
+    return value._kind.dtype.category == INTEGER and not value._array.ndim
+
+
 def as_dim(name: str, value: Any) -> int:
     """A dimension given as NumPy's integer, say; a TypeError for what is no integer."""
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
+    dim = integer(value)
+    if dim is None:
         raise TypeError(f"{name}(): argument 'dim' (position 2) must be int or Tensor, not {type(value).__name__}")
-    return int(value.__index__())
+    return dim
 
 
 def _pairwise(result: Tensor, out: Any) -> Tensor:

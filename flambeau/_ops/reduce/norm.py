@@ -15,11 +15,13 @@ from ..._core.dtype import BOOL, FLOAT, LEGACY_NAMES, promote_types
 from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.autocast_rules import FULL, on
+from ..._dispatch.arguments.promotion import Number
 from ..._dispatch.axes import Along
 from ..._dispatch.call.elementwise import shape_error
 from ..._dispatch.changes.exact_out import store_exactly
 from ..._dispatch.composite import composite
 from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.public.protocol import as_kind
 from ..._dispatch.public.registry import public
 from ..create.constants import as_dtype
 from ..pointwise.binary import conj
@@ -124,7 +126,7 @@ _vector_norm.tangent = _norm_tangent
 
 @public("linalg.vector_norm", function=False, method=False, autocast=on(cuda=FULL))
 def vector_norm(
-    input: Tensor, ord: Any = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None
+    input: Tensor, ord: Number = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None
 ) -> Tensor:
     """The `ord`-norm of the elements, of all or along `dim`."""
     if input._kind.dtype.category < FLOAT:
@@ -134,10 +136,7 @@ def vector_norm(
     if type(ord) is not int and type(ord) is not float:
         if isinstance(ord, complex):
             raise RuntimeError(f"linalg.vector_norm: Expected a non-complex scalar as the order of norm, not {ord}")
-        if not isinstance(ord, (int, float, np.integer, np.floating)):
-            raise TypeError(
-                f"linalg_vector_norm(): argument 'ord' (position 2) must be Number, not {type(ord).__name__}"
-            )
+        ord = as_kind("linalg.vector_norm", "ord", ord, "Number")
     if dtype is not None:
         input = input.to(as_dtype(dtype, "linalg_vector_norm"))
     dims = reduced_dims(dim, input._array.ndim)
@@ -200,7 +199,7 @@ def _dist(self: Array, other: Array, p: float) -> Array:
 
 
 @public(autocast=on(cuda=FULL))
-def dist(input: Tensor, other: Tensor, p: Any = 2) -> Tensor:
+def dist(input: Tensor, other: Tensor, p: Number = 2) -> Tensor:
     """The `p`-norm of `input - other`."""
     common = promote_types(input._kind.dtype, other._kind.dtype)
     if common.category == BOOL:

@@ -16,6 +16,7 @@ from ..._core.geometry.layout import contiguous_array
 from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.autocast_rules import FULL_RESULT, on
+from ..._dispatch.arguments.promotion import Number
 from ..._dispatch.axes import Along
 from ..._dispatch.changes.exact_out import store_exactly
 from ..._dispatch.dispatch import Array, Primitive, primitive, several
@@ -339,7 +340,7 @@ def _check_trapezoid(name: str, y: Tensor, x: Any, dx: Any, dim: int) -> int:
 
 
 @public("trapz", method=False)
-def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1) -> Tensor:
+def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Number = 1, dim: int = -1) -> Tensor:
     """The integral of `y` along `dim` by the trapezoidal rule; `x` or `dx` tell where the samples are."""
     dim = _check_trapezoid("trapezoid", y, x, dx, dim)
     size = y._array.shape[dim]
@@ -353,7 +354,7 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1)
 
 
 @public(method=False)
-def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1) -> Tensor:
+def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Number = 1, dim: int = -1) -> Tensor:
     """The running integral of `y` along `dim` by the trapezoidal rule."""
     dim = _check_trapezoid("cumulative_trapezoid", y, x, dx, dim)
     if x is not None:

@@ -16,6 +16,7 @@ from ..._core.dtype import COMPLEX, FLOAT, INTEGER, LEGACY_NAMES, bool_, float32
 from ..._core.tensor import Tensor
 from ..._dispatch.abstract.meta import shape_in_elements
 from ..._dispatch.arguments.autocast_rules import FULL, lower_result, on
+from ..._dispatch.arguments.promotion import Number
 from ..._dispatch.changes.exact_out import store_exactly
 from ..._dispatch.composite import composite
 from ..._dispatch.dispatch import Array, primitive
@@ -223,7 +224,7 @@ def _counts_integers(input: Tensor) -> bool:
 
 @public()
 @one_by_one("input")
-def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0, *, out: Any = None) -> Tensor:
+def histc(input: Tensor, bins: int = 100, min: Number = 0, max: Number = 0, *, out: Any = None) -> Tensor:
     """How many elements fall into each of `bins` equal parts of the range; equal bounds mean the data's own."""
     if not input._kind.dtype.is_floating_point and not _counts_integers(input):
         raise no_kernel("histogram_cpu", input)

@@ -11,6 +11,7 @@ import numpy as np
 from ..._core.arrays.quick import dim_moved
 from ..._core.size import fits_int64
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.scalar import integer
 from ..._dispatch.axes import Along
 from ..._dispatch.dispatch import Array, several
 from ..._dispatch.gradients.variants import variant
@@ -133,12 +134,12 @@ def sizes_arguments(input: Tensor, split_sizes: Any, dim: int) -> tuple[tuple[in
 
 def _whole(name: str, value: Any) -> int:
     """A size or a number of parts."""
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
+    number = integer(value)
+    if number is None:
         raise TypeError(
             f"{name}() received an invalid combination of arguments: sections must be an int, a tuple of ints or a "
             f"Tensor, not {type(value).__name__}"
         )
-    number = operator.index(value)
     if not fits_int64(number):
         raise ValueError(f"Overflow when unpacking long long: {name}() was given sections beyond 64 bits")
     return number

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,11 +11,11 @@ import numpy as np
 
 from ..._backends import arrays
 from ..._core.arrays.views import row_strides_of
-from ..._core.dtype import INTEGER
 from ..._core.geometry.strided_windows import restrided
 from ..._core.size import contiguous_byte_strides
 from ..._core.tensor import DIRECT_TYPES, Tensor
 from ..._dispatch.arguments.broadcast import sum_to_shape
+from ..._dispatch.arguments.scalar import integer
 from ..._dispatch.axes import ELEMENTS, Along
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.gradients.array_derivatives import on_arrays
@@ -40,9 +39,10 @@ def wrap_dim(dim: int, ndim: int) -> int:
 
 def _as_dim(value: Any) -> int:
     """An integer of another type, such as NumPy's, as an int."""
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
+    dim = integer(value)
+    if dim is None:
         raise TypeError(f"argument 'dim' must be int, not {type(value).__name__}")
-    return operator.index(value)
+    return dim
 
 
 def distinct_dims(dims: Sequence[int], ndim: int) -> tuple[int, ...]:
@@ -78,16 +78,10 @@ def as_ints(values: Any) -> tuple[int, ...]:
 
 
 def _as_int(value: Any, position: int = 0) -> int:
-    if isinstance(value, Tensor) and value._kind.dtype.category <= INTEGER:
-        return int(value.item())
-    try:
-        if isinstance(value, bool) and not position:  # PyTorch looks at the first one more closely
-            raise AttributeError
-        return int(value.__index__())
-    except AttributeError:
-        raise TypeError(
-            f"a size must be a tuple of ints, but found element of type {type(value).__name__}: {value!r}"
-        ) from None
+    size = integer(value, position)
+    if size is None:
+        raise TypeError(f"a size must be a tuple of ints, but found element of type {type(value).__name__}: {value!r}")
+    return size
 
 
 def _misfit(shape: tuple[int, ...], numel: int, given: tuple[int, ...] | None) -> str:

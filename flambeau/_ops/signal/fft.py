@@ -19,6 +19,7 @@ from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.tensor import Tensor, wrap
 from ..._dispatch.arguments.autocast_rules import FULL, Autocast, on
 from ..._dispatch.arguments.precision import as_floating
+from ..._dispatch.arguments.scalar import integer
 from ..._dispatch.axes import Along
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.public.protocol import write_out
@@ -209,11 +210,11 @@ def _one_dim(input: Tensor, n: Any, dim: Any, half: bool = False) -> tuple[int, 
     if n is None:
         present = input._array.shape[dim]
         n = 2 * (present - 1) if half else present
-    elif isinstance(n, bool) or not hasattr(n, "__index__"):
+    points = integer(n)
+    if points is None:
         raise TypeError(f"argument 'n' must be int, not {type(n).__name__}")
-    n = n.__index__()
-    _check_points(n)
-    return dim, n
+    _check_points(points)
+    return dim, points
 
 
 def _many_dims(name: str, input: Tensor, s: Any, dim: Any, half: bool = False) -> tuple[Dim, Dim]:
@@ -419,7 +420,8 @@ _publish_many("ihfftn", _ihfftn, "The inverse of `hfftn`.", None)
 
 def _frequencies(name: str, steps: Callable[[int], Any], n: Any, d: Any, options: Any) -> Tensor:
     out, dtype, device, requires_grad = options
-    if isinstance(n, bool) or not hasattr(n, "__index__"):
+    count = integer(n)
+    if count is None:
         raise TypeError(f"fft_{name}(): argument 'n' (position 1) must be int, not {type(n).__name__}")
     if isinstance(d, complex):
         raise TypeError(f"fft_{name}(): argument 'd' (position 2) must be float, not complex")
@@ -428,17 +430,16 @@ def _frequencies(name: str, steps: Callable[[int], Any], n: Any, d: Any, options
         raise RuntimeError(f"{name} requires a floating point or complex dtype, got {kind.dtype}")
     if kind.dtype.is_complex:
         raise NotImplementedError(f'"arange_cpu" not implemented for {LEGACY_NAMES[kind.dtype]!r}')
-    n = n.__index__()
     if name == "fftfreq":
-        check_shape((n,), name)
+        check_shape((count,), name)
     array_type = kind.dtype.numpy
 
     def numbers() -> Any:
         with np.errstate(divide="ignore", invalid="ignore"):
-            factor = (np.float64(1.0) / (n * d)).astype(np.float64 if array_type.itemsize == 8 else np.float32)
-            return (steps(n).astype(array_type) * factor).astype(array_type)
+            factor = (np.float64(1.0) / (count * d)).astype(np.float64 if array_type.itemsize == 8 else np.float32)
+            return (steps(count).astype(array_type) * factor).astype(array_type)
 
-    return computed((n if name == "fftfreq" else int(n / 2) + 1,), kind, numbers, requires_grad, out)
+    return computed((count if name == "fftfreq" else int(count / 2) + 1,), kind, numbers, requires_grad, out)
 
 
 def _full_steps(n: int) -> Any:

@@ -12,6 +12,7 @@ from ..._core.dtype import FLOAT, LEGACY_NAMES
 from ..._core.process.caller import warn_user_once
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.autocast_rules import FULL, on
+from ..._dispatch.arguments.scalar import integer
 from ..._dispatch.public.registry import public
 from ..create.constants import ones
 from ..nn.image.pad import constant_pad_nd, pad
@@ -25,9 +26,10 @@ from .fft import NOTHING, ROOT, WHOLE, _fft_c2c, _fft_c2r, _fft_r2c, transformab
 def _count(caller: str, word: str, value: Any, default: int | None = None) -> int:
     if value is None and default is not None:
         return default
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
+    number = integer(value)
+    if number is None:
         raise TypeError(f"{caller}(): argument '{word}' must be int, not {type(value).__name__}")
-    return int(value.__index__())
+    return number
 
 
 def _described(caller: str, input: Tensor, window: Any, **numbers: Any) -> str:

@@ -11,6 +11,7 @@ from ..._core.dtype import DEFAULTS, FLOAT, float32, float64
 from ..._core.kind import Kind
 from ..._core.modes import THREAD
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.scalar import integer
 from ..._dispatch.public.registry import export, guard
 from ..create.constants import chosen_kind, filled, tensor
 from ..create.range import arange, linspace
@@ -27,7 +28,8 @@ def _window(
     A periodic window is the symmetric one of one point more, without its last point.
     """
     dtype, layout, device, requires_grad = options
-    if isinstance(window_length, bool) or not hasattr(window_length, "__index__"):
+    length = integer(window_length)
+    if length is None:
         raise TypeError(
             f"{name}(): argument 'window_length' (position 1) must be int, not {type(window_length).__name__}"
         )
@@ -36,7 +38,6 @@ def _window(
     kind = chosen_kind(dtype, device, None, name)
     if kind.dtype.category < FLOAT:
         raise RuntimeError(f"{name} expects floating point dtypes, got: dtype={kind.dtype}")
-    length = window_length.__index__()
     if length < 0:
         raise RuntimeError(f"{name} requires non-negative window_length, got window_length={length}")
     if length < 2:

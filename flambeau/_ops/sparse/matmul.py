@@ -25,7 +25,7 @@ from ..._core.dtype import LEGACY_NAMES
 from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.sparse import SparseTensor, dense_tensor, sparse_tensor
 from ..._core.tensor import Tensor
-from ..._dispatch.arguments.promotion import is_number
+from ..._dispatch.arguments.promotion import Number, is_number
 from ..._dispatch.dispatch import Array
 from ..._dispatch.public.registry import public
 from ..linalg.lobpcg import lobpcg
@@ -250,7 +250,7 @@ def sparse_mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
 
 @public("sparse.addmm", name="_sparse_addmm", method=False)
 @about_sparse
-def sparse_addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0, alpha: Any = 1.0) -> Tensor:
+def sparse_addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1.0, alpha: Number = 1.0) -> Tensor:
     """`beta * mat + alpha * (mat1 @ mat2)` with a sparse `mat1`, whose gradient has its places only."""
     return _with_sum(mat, _any_product(mat1, mat2, "sparse.addmm"), beta, alpha)
 
@@ -318,7 +318,7 @@ implements("lobpcg")(lobpcg)  # it multiplies, and asks for nothing else
 
 @public("sparse.sampled_addmm", function=False, method=False, out=True)
 @about_sparse
-def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0, alpha: Any = 1.0) -> Tensor:
+def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1.0, alpha: Number = 1.0) -> Tensor:
     """`beta * input + alpha * (mat1 @ mat2)` at the places of the CSR matrix `input` only."""
     for name, each in (("mat1", mat1), ("mat2", mat2)):
         if not isinstance(each, Tensor):

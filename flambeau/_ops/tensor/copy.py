@@ -29,7 +29,7 @@ from ..._dispatch.changes.storing import converts_by_itself, store_elements, sto
 from ..._dispatch.dispatch import Array, Primitive, after, note_traceback, primitive
 from ..._dispatch.factory import constant, constant_beside
 from ..._dispatch.public.overrides import has_override, run_override
-from ..._dispatch.public.protocol import FLAGS, check_kind, explain
+from ..._dispatch.public.protocol import FLAGS, as_kind, explain
 from ..._dispatch.public.registry import export, export_method, public
 
 _MANY = 2**18
@@ -196,7 +196,7 @@ def quick_counter(target: Tensor) -> Any:
 def copy_(input: Tensor, other: Tensor, non_blocking: bool = False) -> Tensor:
     """Overwrite the elements with those of `other`, which is converted and broadcast."""
     if type(non_blocking) not in FLAGS:
-        check_kind("copy_", "non_blocking", non_blocking)
+        as_kind("copy_", "non_blocking", non_blocking)
     counter = quick_counter(input)
     if counter is not None and type(other) in PLAIN_TYPES and other._kind is input._kind and not other.requires_grad:
         target = input._array

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any, ClassVar
 
 from ..._core.size import Size
@@ -118,7 +119,8 @@ class CrossMapLRN2d(_ChannelWindowNorm):
 
 
 def _shape_of(normalized_shape: Any) -> tuple[int, ...]:
-    return (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    is_one = isinstance(normalized_shape, Integral)
+    return (normalized_shape,) if is_one else tuple(normalized_shape)
 
 
 class LayerNorm(_ScaleAndShift):

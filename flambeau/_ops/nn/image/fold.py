@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 from ...._backends import arrays
@@ -11,6 +10,7 @@ from ...._core.geometry.moving_windows import Geometry, Shape, correlated_sizes
 from ...._core.size import fits_int64
 from ...._core.tensor import Tensor
 from ...._dispatch.arguments.precision import in_single
+from ...._dispatch.arguments.scalar import integer
 from ...._dispatch.axes import Images
 from ...._dispatch.dispatch import Array, primitive
 from ...._dispatch.public.registry import public
@@ -61,20 +61,23 @@ def _pair(function: str, argument: str, position: int, value: Any) -> Shape:
     if type(value) is int and -(2**63) <= value < 2**63:  # the usual case, without a call
         return value, value
     entries = tuple(value) if isinstance(value, (tuple, list, dict, bytes)) else (value, value)
+    numbers = []
     for place, each in enumerate(entries):
-        if isinstance(each, bool) or not hasattr(each, "__index__"):
+        number = integer(each, place)
+        if number is None:
             raise TypeError(
                 f"{function}(): argument '{argument}' (position {position}) must be tuple of ints, but found element "
                 f"of type {type(each).__name__} at pos {place}"
             )
-        if not fits_int64(operator.index(each)):
+        if not fits_int64(number):
             raise TypeError(
                 f"{function}(): argument '{argument}' failed to unpack the object at pos {place + 1} with error "
                 '"Overflow when unpacking long long"'
             )
-    if len(entries) != 2:
-        raise RuntimeError(f"It is expected {argument} equals to 2, but got size {len(entries)}")
-    return operator.index(entries[0]), operator.index(entries[1])
+        numbers.append(number)
+    if len(numbers) != 2:
+        raise RuntimeError(f"It is expected {argument} equals to 2, but got size {len(numbers)}")
+    return numbers[0], numbers[1]
 
 
 def _check_numbers(kernel: Shape, dilation: Shape, padding: Shape, stride: Shape) -> None:

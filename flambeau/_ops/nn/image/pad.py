@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +17,8 @@ from ...._core.geometry.moving_windows import Shape, new_array, suggests_channel
 from ...._core.tensor import Tensor
 from ...._dispatch.arguments.autocast_rules import FullIf, on
 from ...._dispatch.arguments.precision import in_single
+from ...._dispatch.arguments.promotion import Number
+from ...._dispatch.arguments.scalar import integer
 from ...._dispatch.axes import Images, Last
 from ...._dispatch.dispatch import Array, Primitive, primitive
 from ...._dispatch.public.registry import public
@@ -118,7 +119,7 @@ def _checked_value(value: Any, input: Tensor) -> Any:
 
 
 @public(method=False)
-def constant_pad_nd(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
+def constant_pad_nd(input: Tensor, pad: Any, value: Number = 0) -> Tensor:
     """`input` with `value` around it: `pad` is (before, after) of the last dimension, then of the one before, ...
 
     Negative amounts cut off.
@@ -318,13 +319,16 @@ def _integers(function: str, pad: Any) -> Pads:
         return pad
     if not isinstance(pad, (tuple, list)):
         raise TypeError(f"{function}(): argument 'pad' (position 2) must be tuple of ints, not {type(pad).__name__}")
+    amounts = []
     for place, each in enumerate(pad):
-        if isinstance(each, bool) or not hasattr(each, "__index__"):
+        amount = integer(each, place)
+        if amount is None:
             raise TypeError(
                 f"{function}(): argument 'pad' (position 2) must be tuple of ints, but found element of type "
                 f"{type(each).__name__} at pos {place}"
             )
-    return tuple([operator.index(each) for each in pad])
+        amounts.append(amount)
+    return tuple(amounts)
 
 
 @public(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from ...._core.backend import backend_of_array
 from ...._core.geometry.layout import empty_array, strides_like
 from ...._core.geometry.moving_windows import new_array, suggests_channels_last
 from ...._core.tensor import Tensor
+from ...._dispatch.arguments.scalar import integer
 from ...._dispatch.axes import Last
 from ...._dispatch.dispatch import Array, primitive
 from ...._dispatch.public.registry import public
@@ -83,9 +83,10 @@ def _native_channel_shuffle(input: Array, groups: int) -> Array:
 
 def _whole(name: str, argument: str, value: Any) -> int:
     """An argument that is an integer of Python's, of NumPy's or in a tensor."""
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
+    number = integer(value)
+    if number is None:
         raise TypeError(f"{name}(): argument '{argument}' (position 2) must be int, not {type(value).__name__}")
-    return operator.index(value)
+    return number
 
 
 def _checked_factor(name: str, argument: str, input: Tensor, given: Any) -> int:

@@ -28,6 +28,7 @@ from .pool_window import (
     check_window,
     empty,
     empty_windows,
+    is_integer,
     padded,
     sizes,
     window_slices,
@@ -270,13 +271,14 @@ def avg_pool3d(
 
 
 def _power_mean(rank: int, input: Tensor, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool) -> Tensor:
-    kernel = (kernel_size,) * rank if isinstance(kernel_size, int) else tuple(kernel_size)
+    kernel = (kernel_size,) * rank if is_integer(kernel_size) else tuple(kernel_size)
     if len(kernel) != rank:
         raise (RuntimeError if rank == 1 else ValueError)(
             f"lp_pool{rank}d: kernel_size has {len(kernel)} values (expected {rank}): {list(kernel)}"
         )
-    means = (avg_pool1d, avg_pool2d, avg_pool3d)[rank - 1](input.pow(norm_type), kernel, stride, 0, ceil_mode)
-    return (means.sign() * relu(means.abs()) * math.prod(kernel)).pow(1.0 / norm_type)
+    means: Tensor = (avg_pool1d, avg_pool2d, avg_pool3d)[rank - 1](input.pow(norm_type), kernel, stride, 0, ceil_mode)
+    total: Tensor = means.sign() * relu(means.abs()) * math.prod(kernel)
+    return total.pow(1.0 / norm_type)
 
 
 @public("nn.functional.lp_pool1d", function=False, method=False)

@@ -12,6 +12,7 @@ import numpy as np
 from ...._core.arrays.quick import dim_moved
 from ...._core.geometry.moving_windows import channel_last, output_sizes
 from ...._core.tensor import Tensor
+from ...._dispatch.arguments.scalar import integer
 
 Sizes = tuple[int, ...]
 
@@ -28,11 +29,12 @@ def sizes(name: str, argument: str, value: Any, rank: int, position: int) -> Siz
     if value is None and argument == "stride":
         return ()
     given = value if isinstance(value, (tuple, list)) else (value,)
-    if not all(map(is_integer, given)) or (given and isinstance(given[0], bool)):
+    found = [integer(each, place) for place, each in enumerate(given)]
+    if None in found:
         raise TypeError(
             f"{name}(): argument '{argument}' (position {position}) must be tuple of ints, not {type(value).__name__}"
         )
-    numbers = tuple([int(each) for each in given])
+    numbers: tuple[int, ...] = tuple(found)  # type: ignore[arg-type]  # none of them is None
     if len(numbers) == rank or (argument == "stride" and not numbers):
         return numbers
     if rank == 1:
@@ -50,9 +52,7 @@ def sizes(name: str, argument: str, value: Any, rank: int, position: int) -> Siz
 
 def is_integer(value: Any) -> bool:
     """Whether PyTorch takes `value` for a number of a tuple of ints."""
-    if isinstance(value, Tensor):
-        return not value.dim() and not value.is_floating_point() and not value.is_complex()
-    return hasattr(value, "__index__")
+    return integer(value, 1) is not None
 
 
 @functools.lru_cache(maxsize=256)

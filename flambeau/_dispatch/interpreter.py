@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from time import perf_counter_ns
 from typing import Any, TypeVar, cast
 
@@ -48,8 +49,15 @@ class Interpreter:
     sees_checks = False
     """Whether checks of elements, which have no results, are ops to it: what it runs again must refuse the same."""
 
+    takes_operators_whole = False
+    """Whether an operator of the user's own is one op to it, whatever its Python does: that runs in every call."""
+
     run_outside: Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any] | None = None
     """Runs Python whose state is its own, such as an optimizer's step, out of sight; None: it runs as it stands."""
+
+    def aside(self) -> AbstractContextManager[None]:
+        """A context in which neither ops nor Python count: what runs in it is no part of the call."""
+        return nullcontext()
 
     def misses(self, what: str) -> None:
         """Hear of something that happens beside the ops."""

@@ -62,6 +62,8 @@ class Op:
     """Where the op does what several do in PyTorch: makes of its node, in place, the nodes of these."""
     shape: Callable[..., Any] | None = None
     """The results for arrays without data, where the kernel itself cannot be asked."""
+    again: Callable[..., Any] | None = None
+    """What a program runs in its place; None: the op itself."""
     axes: Axes | None = None
     """How dimensions of the tensors go into those of the results; None: transforms have a rule for this op, or none."""
 

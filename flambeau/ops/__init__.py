@@ -13,7 +13,7 @@ from ._custom import Namespace
 
 __all__ = ["OpOverload", "OpOverloadPacket", "aten", "flambeau", "higher_order", "load_library", "prims"]
 
-_FOLDER = Path(__file__).parent
+_FILES = frozenset(os.listdir(os.path.dirname(__file__)))
 _TWINS = (
     ("torchvision", "_C", "._torchvision"),
     ("torchaudio/lib", "_torchaudio.", "._audio"),
@@ -39,7 +39,7 @@ def load_library(path: str | os.PathLike[str]) -> None:
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if (_FOLDER / f"{name}.py").is_file():  # also `from torch.ops import ...`
+    if f"{name}.py" in _FILES:  # also `from torch.ops import ...`
         return importlib.import_module(f".{name}", __package__)
     made = globals()[name] = Namespace(name)  # the operators may be defined later
     return made

@@ -15,6 +15,7 @@ from .._dispatch.changes.history import end_change
 from .._dispatch.public.keys import key_name
 from .._dispatch.public.overloads import OpOverload, OpOverloadPacket
 from ._schema import FunctionSchema, parse
+from ._whole import run_whole
 
 OPERATORS: dict[str, dict[str, Operator]] = {}
 
@@ -108,6 +109,8 @@ class Operator:
         self._watched: dict[type, Callable[..., Any]] = {}
         self._switched_off: set[str] = set()
         self._symm_mem_args: tuple[str, ...] = ()
+        self._whole: Any = None
+        """The op that it is to compiled calls."""
         self.__name__ = name
 
     @property
@@ -158,6 +161,11 @@ class Operator:
         return found
 
     def _run(self, *args: Any, **kwargs: Any) -> Any:
+        if self.is_opaque and (results := run_whole(self, args, kwargs)) is not None:
+            return results
+        return self._run_kernel(*args, **kwargs)
+
+    def _run_kernel(self, *args: Any, **kwargs: Any) -> Any:
         first = _first_tensor(args, kwargs)
         place = "cpu" if first is None else first.device.type
         kernel = None if place in self._switched_off else self._kernels.get(place)

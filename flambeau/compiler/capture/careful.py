@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+from ..._core.modes import THREAD
 from ..._dispatch.interpreter import Interpreter
 from ..._dispatch.op import Op
 from .watch import Watch
@@ -15,6 +17,7 @@ class Careful(Interpreter):
     """Runs every op once, and takes note of it; from its first failure on it takes no more notes."""
 
     sees_checks = True
+    takes_operators_whole = True
     _watch: Watch
     """What looks on at the Python of the call."""
 
@@ -35,6 +38,19 @@ class Careful(Interpreter):
     def _run(self, op: Op, args: Sequence[Any]) -> Any:
         """Run an op by `_apply`, and take note of it."""
         raise NotImplementedError
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        modes = THREAD.modes
+        stack = modes.interpreters
+        try:
+            modes.interpreters = ()
+            modes.refresh()
+            with self._watch.looking_away():
+                yield
+        finally:
+            modes.interpreters = stack
+            modes.refresh()
 
     def run(self, op: Op, args: Sequence[Any]) -> Any:
         if self.fault is not None or self.is_refused:

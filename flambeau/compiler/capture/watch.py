@@ -41,8 +41,13 @@ _ENGINE = (
     *[os.path.join(PACKAGE, each) for each in _ENGINE_ROOMS],
     os.path.dirname(np.__file__) + os.sep,
 )
-_BY_ITSELF = ("<frozen importlib", *[os.path.join(PACKAGE, each) for each in ("_codegen", "_backends/cuda")])
-"""Imports, the making of kernels, and what drives a device: whatever they run calls back nothing of the user's."""
+_BY_ITSELF = (
+    "<frozen importlib",
+    *[os.path.join(PACKAGE, each) for each in ("_codegen", "_backends/cuda", "ops/_whole.py")],
+)
+"""Imports, the making of kernels, and what drives a device: whatever they run calls back nothing of the user's. And
+operators of the user's own, whose Python runs in every call.
+"""
 
 _OPTIMIZERS = os.path.join(PACKAGE, "optim")
 _RUN_OUTSIDE = ("step", "zero_grad")

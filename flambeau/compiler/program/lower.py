@@ -47,7 +47,7 @@ def lowered(call: Call) -> Run:
             backend = tensors[0]._kind.backend
             run: Run = backend.runs.get(op) or backend.prepare(op)
             return _or_by_parts(op, run) if isinstance(op, Composite) else run
-    return _by_tensors(op)
+    return _by_tensors(op.again or op)
 
 
 def _or_by_parts(op: Op, run: Run) -> Run:
@@ -107,7 +107,7 @@ def takes_number(op: Elementwise, first: Tensor, number: Any, made: Any) -> bool
     return op.name in _WHOLE and type(number) is int and first._kind.dtype is int64 is made._kind.dtype
 
 
-def _by_tensors(op: Op) -> Run:
+def _by_tensors(op: Run) -> Run:
     """An op that is run on tensors, as anywhere else."""
 
     def run(*args: Any) -> Any:

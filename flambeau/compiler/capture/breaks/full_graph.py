@@ -18,6 +18,7 @@ class Looks(Interpreter):
     """Notes where Python looks at elements, other than to return what it finds."""
 
     repeats = True
+    takes_operators_whole = True
 
     def __init__(self, function: Any) -> None:
         self._own = code_behind(function)

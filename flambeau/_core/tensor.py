@@ -108,7 +108,7 @@ class Tensor(TensorMethods):
 
         __torch_function__: ClassVar[Any]  # from _dispatch/public/overrides.py
 
-        # What a tensor that stands for many has:
+        # What a wrapper (`func/_level.py`) has:
         def _before_change(self) -> Tensor: ...
         def _filled_alike(self, shape: Sequence[int], kind: Any, value: Any) -> Tensor: ...
         def _become(self, other: Tensor) -> None: ...
@@ -121,7 +121,7 @@ class Tensor(TensorMethods):
         def value(self) -> Tensor: ...
 
     __module__ = "flambeau"  # where users find it, and what its class prints
-    stands_for_many = False  # whether it is one example of those that `vmap` runs at once
+    _is_wrapper = False  # whether `vmap`, `functionalize` or DTensor has wrapped another tensor in it: its `value`
     volatile = False  # the flag of PyTorch's first years: see autograd/variable.py
     __array_priority__ = 1000  # NumPy's operators defer to ours
 

@@ -176,7 +176,7 @@ class Primitive(Op, Generic[P, Results]):
             if self.is_view:
                 for output in outputs:
                     remember_base(output, first, many)
-        elif first.stands_for_many:
+        elif first._is_wrapper:
             return cast(Results, at_level(self, args, first))
         else:
             if indirect:

@@ -465,7 +465,7 @@ def run_unary(op: Elementwise, input: Tensor) -> Tensor:
         return seen
     if modes.interpreters:
         return _recorded(op, (input,), interpret(op, (input,), modes))
-    if input.stands_for_many:
+    if input._is_wrapper:
         spread: Tensor = at_level(op, (input,), input)
         return spread
     kind = input._kind.plain
@@ -486,7 +486,7 @@ def run_binary(op: Elementwise, left: Any, right: Any) -> Tensor:
     if modes.interpreters:
         return _recorded(op, (left, right), interpret(op, (left, right), modes))
     for each in (left, right):
-        if isinstance(each, Tensor) and each.stands_for_many:
+        if isinstance(each, Tensor) and each._is_wrapper:
             spread: Tensor = at_level(op, (left, right), each)
             return spread
     if isinstance(left, Tensor) and isinstance(right, Tensor):

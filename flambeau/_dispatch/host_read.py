@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._core.arrays.lazy_signs import content
+from .._core.arrays.lazy_signs import content, unwrapped
 from .._core.arrays.narrow import computable, widened
 from .._core.backend import to_host
 from .._core.modes import THREAD
@@ -38,7 +38,7 @@ class HostRead(Op):
         modes = THREAD.modes
         if modes.interpreters:
             return interpret(self, args, modes)
-        if args[0].stands_for_many:
+        if args[0]._is_wrapper:
             return at_level(self, args, args[0])
         if args[0]._kind.dataless:
             from .public.overloads import operator_call
@@ -61,7 +61,7 @@ class Check(HostRead):
     reads = False
 
     def __call__(self, *args: Any) -> None:
-        tensors = [_underlying(each) if isinstance(each, Tensor) else each for each in args]
+        tensors = [unwrapped(each) if isinstance(each, Tensor) else each for each in args]
         first = tensors[self.tensor_positions[0]]
         if first._kind.dataless:
             return
@@ -75,13 +75,6 @@ class Check(HostRead):
             tensors[position] = computable(content(tensors[position])) if kind.indirect else tensors[position]._array
         backend = first._kind.backend
         (backend.runs.get(self) or backend.prepare(self))(*tensors)
-
-
-def _underlying(tensor: Any) -> Any:
-    """The tensor of all examples, where one stands for many."""
-    while tensor.stands_for_many:
-        tensor = tensor.value
-    return tensor
 
 
 def check(name: str) -> Callable[[Kernel], Check]:

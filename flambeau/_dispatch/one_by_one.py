@@ -24,7 +24,7 @@ def one_by_one(*names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
         def run(*args: P.args, **kwargs: P.kwargs) -> R:
             for position, name in positions:
                 given: Any = args[position] if position < len(args) else kwargs.get(name)
-                if isinstance(given, Tensor) and given.stands_for_many:
+                if isinstance(given, Tensor) and given._is_wrapper:
                     results: R = given._one_by_one(run, args, kwargs)
                     return results
             return function(*args, **kwargs)

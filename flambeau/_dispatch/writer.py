@@ -44,7 +44,7 @@ class Writer(Op):
             interpret(self, args, modes)
             return
         target = args[self.writes[0]]
-        if target.stands_for_many:
+        if target._is_wrapper:
             at_level(self, args, target)
             return
         kind = target._kind

@@ -117,7 +117,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             f"supported. Tensor is of size {list(tensor.shape)} while the given forward gradient is of size "
             f"{list(tangent.shape)}."
         )
-    if tensor.stands_for_many or tangent.stands_for_many:
+    if tensor._is_wrapper or tangent._is_wrapper:
         made: Tensor = _innermost(tensor, tangent)._on_values(make_dual, tensor, tangent)
         return made
     if tangent_of(tensor) is not None:
@@ -130,9 +130,9 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 def _innermost(tensor: Any, tangent: Any) -> Any:
     """Of a tensor and its tangent the one that stands for the examples of the innermost `vmap`."""
-    if not tensor.stands_for_many:
+    if not tensor._is_wrapper:
         return tangent
-    return tensor if not tangent.stands_for_many or tensor.level.number >= tangent.level.number else tangent
+    return tensor if not tangent._is_wrapper or tensor.level.number >= tangent.level.number else tangent
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
@@ -154,7 +154,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         level = THREAD.modes.forward_level
     if level < 0:
         return UnpackedDualTensor(tensor, None)
-    if tensor.stands_for_many:
+    if tensor._is_wrapper:
         return UnpackedDualTensor(*tensor._on_values(lambda value: tuple(unpack_dual(value)), tensor))
     tangent = tangent_of(tensor)
     with _no_level():

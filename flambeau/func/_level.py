@@ -79,7 +79,7 @@ def _nothing(self: Any, value: Any) -> None:
 
 
 class Wrapper(Tensor):
-    """A tensor of a level: it stands for a value."""
+    """A tensor of a level, around another tensor: its `value`."""
 
     __slots__ = ("level",)
     if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Wrapper(Tensor):
         @property
         def value(self) -> Tensor: ...
 
-    stands_for_many = True
+    _is_wrapper = True
     __torch_function__ = disabled_torch_function
 
     _requires_grad = property(lambda self: False, _nothing)

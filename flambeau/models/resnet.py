@@ -104,9 +104,8 @@ class Bottleneck(_Block):
         self.relu = nn.ReLU(inplace=True)
 
     def _convolved(self, x: Tensor) -> Tensor:
-        out: Tensor = self.relu(self.bn1(self.conv1(x)))
-        out = self.relu(self.bn2(self.conv2(out)))
-        out = self.bn3(self.conv3(out))
+        narrowed = self.relu(self.bn1(self.conv1(x)))
+        out: Tensor = self.bn3(self.conv3(self.relu(self.bn2(self.conv2(narrowed)))))
         return out
 
 

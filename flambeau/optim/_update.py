@@ -87,8 +87,8 @@ def update_all(rule: Rule, numbers: Sequence[Any] | None, params: Sequence[Tenso
     if there is none.
     """
     lists = [params, *others]
-    if any(each.stands_for_many for each in params):  # rules are elementwise: right for parts too
-        lists = [[each.value if each.stands_for_many else each for each in tensors] for tensors in lists]
+    if any(each._is_wrapper for each in params):  # rules are elementwise: right for parts too
+        lists = [[each.value if each._is_wrapper else each for each in tensors] for tensors in lists]
     update_parameters(rule, numbers, lists)
 
 

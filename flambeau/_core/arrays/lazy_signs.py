@@ -71,10 +71,15 @@ def content(tensor: tensor_module.Tensor) -> Any:
 
 
 def every_element(tensor: Any) -> Any:
-    """The content of a tensor, and of all examples where it stands for one of many: for checks of the elements."""
-    while tensor.stands_for_many:
+    """The content of a tensor, or of what a wrapper has inside, such as all examples of `vmap`: for checks."""
+    return content(unwrapped(tensor))
+
+
+def unwrapped(tensor: Any) -> Any:
+    """The tensor inside a wrapper, through all levels; any other tensor itself."""
+    while tensor._is_wrapper:
         tensor = tensor.value
-    return content(tensor)
+    return tensor
 
 
 def signed(array: Any, kind: Kind) -> Any:

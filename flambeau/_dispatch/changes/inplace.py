@@ -43,7 +43,7 @@ def before_change(target: Tensor, args: Sequence[Any], kwargs: dict[str, Any]) -
 
     Where the op will be recorded it reads a copy, so that what the derivative saves stays as it was.
     """
-    if target.stands_for_many:
+    if target._is_wrapper:
         return target._before_change()
     modes = THREAD.modes
     edge = target._edge() if modes.grad else None

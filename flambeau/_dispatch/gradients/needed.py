@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from ..._core.arrays.lazy_signs import unwrapped
 from ..._core.modes import THREAD
 from ..._core.tensor import Tensor
 
@@ -11,12 +10,6 @@ from ..._core.tensor import Tensor
 def needs_gradient(*tensors: Tensor | None) -> bool:
     """Whether autograd records an op of `tensors` now.
 
-    A tensor that stands for many does not say so itself: the graph is that of the values behind it.
+    A wrapper does not say so itself: the graph is that of the tensor in it.
     """
-    return THREAD.modes.grad and any(each is not None and _underlying(each).requires_grad for each in tensors)
-
-
-def _underlying(tensor: Any) -> Any:
-    while tensor.stands_for_many:
-        tensor = tensor.value
-    return tensor
+    return THREAD.modes.grad and any(each is not None and unwrapped(each).requires_grad for each in tensors)

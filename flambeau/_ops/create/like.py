@@ -47,7 +47,7 @@ def _kind_like(input: Tensor, dtype: Any, device: Any, caller: str) -> Kind:
 def filled_like(input: Tensor, kind: Kind, memory_format: Any, value: Any, requires_grad: bool) -> Tensor:
     """A tensor of `kind` with the shape and, unless a format is asked for, the layout of `input`."""
     array = input._array
-    if input.stands_for_many:
+    if input._is_wrapper:
         return input._filled_alike(array.shape, kind, value)
     if memory_format is None and kind.is_cpu and is_plain(array):
         return filled(array.shape, kind, value, requires_grad)
@@ -115,8 +115,8 @@ def full_like(
 
 
 def _filled_beside(input: Tensor, shape: Any, kind: Kind, value: Any, requires_grad: bool) -> Tensor:
-    """A tensor as `input` has it made: one that stands for many has as many made."""
-    if input.stands_for_many:
+    """A tensor as `input` has it made: a wrapper has it wrapped, too."""
+    if input._is_wrapper:
         return input._filled_alike(shape, kind, value)
     return filled(shape, kind, value, requires_grad)
 
@@ -163,7 +163,7 @@ def new_empty_strided(
     """Uninitialised memory seen with the given strides, with the dtype and device of `input`."""
     kind = _kind_like(input, dtype, device, "new_empty_strided")
     shape, strides = checked_strides(size, stride)
-    if input.stands_for_many:
+    if input._is_wrapper:
         return input._filled_alike(shape, kind, None)
     return filled_strided(shape, strides, kind, None, requires_grad)
 

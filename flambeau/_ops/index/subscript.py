@@ -46,7 +46,7 @@ from .indexing import (
     plan_index,
 )  # fmt: skip
 from .masks_without_data import is_mask_without_data, with_positions
-from .tensor_indices import basic_part, has_many, operator_entries, part_and_entries, runs_operators
+from .tensor_indices import basic_part, operator_entries, part_and_entries, runs_operators, stays_tensors
 
 _WHOLE = slice(None)
 _BOOL, _INT64 = np.dtype(bool), np.dtype(np.int64)
@@ -153,7 +153,7 @@ def _recorded_getitem(tensor: Tensor, index: Any) -> Tensor:
             shape_in_elements("nonzero")()
     if basic_index(index, tensor._array.ndim) is not None:
         return _basic_getitem(tensor, index)
-    if has_many(index):
+    if stays_tensors(index):
         part, entries = part_and_entries(tensor, index)
         return _index(part, entries, None)
     if THREAD.modes.interpreters and runs_operators(tensor, index):
@@ -257,10 +257,10 @@ def _saved(indices: Indices) -> list[SavedTensor | None]:
 
 def _arrays(indices: Indices) -> list[Any]:
     # A list, as every collection of arrays that a kernel takes: on the meta device they are replaced by readable ones.
-    # What stands for many is passed on as it is: `vmap` runs the op in another way, and so does a class of its own.
+    # A wrapper is passed on as it is: `vmap` runs the op in another way, and so does a class of its own.
     if THREAD.modes.interpreters and runs_operators(indices):
         return list(indices)
-    return [None if each is None else each if each.stands_for_many else each._array for each in indices]
+    return [None if each is None else each if each._is_wrapper else each._array for each in indices]
 
 
 def _followed(*tensors: Any) -> bool:
@@ -420,7 +420,7 @@ def _general_setitem(tensor: Tensor, index: Any, value: Any) -> None:
         return
     if index is True:
         index = None
-    if has_many(index):
+    if stays_tensors(index):
         many, entries = part_and_entries(tensor, index)
         change(_index_put, "index_put", many, entries, None, value.to(tensor._kind.dtype), False)
         return
@@ -544,7 +544,7 @@ def _index_put_arguments(input: Tensor, indices: Any, values: Tensor, accumulate
         raise TypeError(f"index_put(): argument 'values' (position 2) must be Tensor, not {type(values).__name__}")
     if input._kind.dataless:
         indices = with_positions(indices, values)
-    if has_many(tuple(indices)):
+    if stays_tensors(tuple(indices)):
         return part_and_entries(input, tuple(indices))[1], None, values, bool(accumulate)
     if THREAD.modes.interpreters and runs_operators(input, indices, values):
         return list(indices), _saved(indices) if _followed(input, values) else None, values, bool(accumulate)

@@ -1,4 +1,4 @@
-"""Indices that stay tensors: they stand for many, are followed, or run operators by themselves."""
+"""Indices that stay tensors: they are wrappers, are followed, or run operators by themselves."""
 
 from __future__ import annotations
 
@@ -75,12 +75,12 @@ def _dimensions(item: Any) -> int:
     return int(item is not None and item is not ... and not isinstance(item, bool))
 
 
-def has_many(index: Any) -> bool:
-    """Whether an index stands for many, or is followed: its positions are not looked at here."""
+def stays_tensors(index: Any) -> bool:
+    """Whether an index has a wrapper, or a tensor whose positions an interpreter follows: nobody looks at them here."""
     items = index if type(index) is tuple else (index,)
     tensors = [each for each in items if isinstance(each, Tensor)]
     for each in tensors:
-        if each.stands_for_many:
+        if each._is_wrapper:
             return True
     interpreters = THREAD.modes.interpreters
     if not tensors or not interpreters or not interpreters[-1].follows_positions:

@@ -157,7 +157,7 @@ _PHASE_TOLERANCE = 1e-2
 
 def _refuse_phase(name: str, what: str, diagonal: Tensor) -> None:
     """Complex vectors are unique up to a phase: a function of them that depends on it has no derivative."""
-    if diagonal._kind.dataless or diagonal.stands_for_many:  # PyTorch does not look at examples either
+    if diagonal._kind.dataless or diagonal._is_wrapper:  # PyTorch does not look at examples either
         return
     if read(np.abs(diagonal._array).max(initial=0) > _PHASE_TOLERANCE):
         raise RuntimeError(
@@ -432,7 +432,7 @@ def _refuse_half(name: str, rule: str, A: Tensor) -> None:
 
 def _tolerance(value: Any) -> Any:
     """A tolerance as the kernel takes it: a number, or an array of them; examples are for `vmap` to take apart."""
-    if not isinstance(value, Tensor) or value.stands_for_many:
+    if not isinstance(value, Tensor) or value._is_wrapper:
         return value
     return content(value.detach())
 

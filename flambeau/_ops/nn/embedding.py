@@ -574,7 +574,7 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
     elif num_classes != -1:
         raise RuntimeError("num_classes should be positive")
     else:
-        if input.stands_for_many:
+        if input._is_wrapper:
             input._refuse_reading()
         num_classes = int(read(array.max())) + 1
     return _one_hot(input, num_classes)

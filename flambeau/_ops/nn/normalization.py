@@ -189,7 +189,7 @@ def _normalised(
                 )
     if type(momentum) is not float:
         momentum = as_kind("batch_norm", "momentum", momentum, "float")
-    run = _packed_last if THREAD.modes.saved_hooks and not input.stands_for_many else _moving
+    run = _packed_last if THREAD.modes.saved_hooks and not input._is_wrapper else _moving
     args = input, weight, bias, running_mean, running_var, training, eps, kept
     result, mean, rstd, variance = run(op, args, momentum)
     if (

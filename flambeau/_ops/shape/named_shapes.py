@@ -387,7 +387,7 @@ for _name, _getter in (
 def reshape_in_place(target: Tensor, op: Primitive[..., Tensor], *args: Any) -> Tensor:
     """Give the tensor object itself the geometry and the history that `op` gives a view of it."""
     check_writable(target)
-    if target.stands_for_many:
+    if target._is_wrapper:
         target._become(op(target, *args))
         return target
     source = Tensor._from_parts(target._parts())

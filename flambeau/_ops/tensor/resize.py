@@ -112,7 +112,7 @@ def resize_(input: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
         raise RuntimeError(f"numel: integer multiplication overflow, or a negative size: {list(shape)}")
     if memory_format is preserve_format:
         raise RuntimeError("Unsupported memory format Preserve: resize_ has nothing to preserve it from")
-    if input.stands_for_many:
+    if input._is_wrapper:
         input._resize(shape)
         return input
     contiguous = memory_format in (None, contiguous_format)

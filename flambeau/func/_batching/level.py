@@ -86,7 +86,7 @@ class BatchedTensor(Wrapper):
         shape = (self.level.size, *shape)
         with self.level.outside():
             inner = self.value  # of an outer level too: what is made has its examples as well
-            made = inner._filled_alike(shape, kind, value) if inner.stands_for_many else filled(shape, kind, value)
+            made = inner._filled_alike(shape, kind, value) if inner._is_wrapper else filled(shape, kind, value)
             return self.level.wrapped(made)
 
     def _become(self, other: Tensor) -> None:

@@ -21,7 +21,7 @@ def _by_tolerance(level: Vmap, op: Op, args: Sequence[Any]) -> Any:
     for position, each in enumerate(tolerances):
         if level.has(each):
             shaped = with_ranks(level, each, lead)
-            tolerances[position] = shaped if shaped.stands_for_many else content(shaped.detach())
+            tolerances[position] = shaped if shaped._is_wrapper else content(shaped.detach())
     return op(level.front(tensor), *tolerances, option)
 
 

@@ -66,7 +66,7 @@ def get_total_norm(
         if not found:
             return tensor(0.0)
         _check_foreach(found, foreach)
-        if any([each.stands_for_many for each in found]):  # noqa: C419 (few, quicker)
+        if any([each._is_wrapper for each in found]):  # noqa: C419 (few, quicker)
             total = _norm_of_parts(found, norm_type)
         else:
             norms = list_norms(found) if norm_type == 2 else [linalg.vector_norm(each, norm_type) for each in found]
@@ -85,8 +85,8 @@ def get_total_norm(
 def _norm_of_parts(tensors: list[Any], norm_type: float) -> Tensor:
     """The norm of tensors that are distributed over processes, or some of which are."""
     norms: list[Any] = [linalg.vector_norm(each, norm_type) for each in tensors]
-    if not all(each.stands_for_many for each in norms):
-        norms = [each.full_tensor() if each.stands_for_many else each for each in norms]
+    if not all(each._is_wrapper for each in norms):
+        norms = [each.full_tensor() if each._is_wrapper else each for each in norms]
     if math.isinf(norm_type):
         extreme: Tensor = functools.reduce(maximum if norm_type > 0 else minimum, norms)
         return extreme

@@ -203,7 +203,7 @@ class Recorder(Watcher):
         if known is not None and known[0]() is array and self._written.get(id(_owner(array)), 0) <= known[1]:
             return known[2]
         kind = tensor._kind
-        if kind.dataless or tensor.stands_for_many or not hasattr(array, "strides"):
+        if kind.dataless or tensor._is_wrapper or not hasattr(array, "strides"):
             return self.trace.add_value(0, _UNKNOWN, f"{kind.dtype}{list(tensor.shape)}", producer)
         host = to_host(array)
         if host.dtype.hasobject:

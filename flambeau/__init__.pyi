@@ -5210,7 +5210,7 @@ def dist(input: Tensor, other: Tensor, p: Any = 2) -> Tensor:
     Args:
         input (Tensor): the input tensor.
         other (Tensor): the second operand; its shape and `input`'s are broadcast together.
-        p (float): the order of the norm. Default: `2`.
+        p (Number): the order of the norm. Default: `2`.
 
     Returns:
         Tensor: the distance, 0-d.

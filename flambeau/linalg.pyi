@@ -762,7 +762,7 @@ def vector_norm(input: Tensor, ord: Any = 2, dim: Any = None, keepdim: _bool = F
 
     Args:
         input (Tensor): the input tensor.
-        ord (Number or str, optional): the order of the norm. Default: `2`.
+        ord (Number): the order of the norm. Default: `2`.
         dim (int or tuple of ints, optional): what to reduce; None reduces all.
         keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
         dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.

@@ -19,6 +19,7 @@ from typing import Any
 import flambeau
 from flambeau._core.device import LAYOUTS, MEMORY_FORMATS
 from flambeau._core.dtype import NAMES
+from flambeau._dispatch.public import catalogue as public_names
 from flambeau._dispatch.public import registry
 from flambeau._dispatch.public.docstrings.examples import as_method
 from flambeau._dispatch.public.registry import FUNCTIONS, METHODS, resolved
@@ -339,6 +340,8 @@ def stubs() -> dict[Path, str]:
 def main() -> int:
     """Write the files, or with `--check` only tell which of them are out of date."""
     load_families()
+    public_names.FUNCTIONS.update(HOMES)  # docstrings look up where the examples of a new op are
+    public_names.METHODS.update(METHOD_HOMES)
     stale = [path for path, text in stubs().items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     if "--check" in sys.argv[1:]:
         for path in stale:

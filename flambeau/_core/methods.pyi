@@ -2996,7 +2996,7 @@ class TensorMethods:
         Args:
             input (Tensor): the input tensor.
             other (Tensor): the second operand; its shape and `input`'s are broadcast together.
-            p (float): the order of the norm. Default: `2`.
+            p (Number): the order of the norm. Default: `2`.
 
         Returns:
             Tensor: the distance, 0-d.

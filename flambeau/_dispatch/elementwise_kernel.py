@@ -85,7 +85,8 @@ def _body(
         [f"def {name}(input{''.join(_spelled(each) for each in numbers)}):", *lines, f"return op({given}{passed})\n"]
     )
     defaults = {f"_{each.name}": each.default for each in numbers}
-    scope: dict[str, Any] = {"op": op, "refuse": refuse, "refuses": refuses, "as_floating": as_floating, **defaults}
+    called = {"op": op, "refuse": refuse, "refuses": refuses, "as_floating": as_floating}
+    scope: dict[str, Any] = {**kernel.__globals__, "Tensor": Tensor, **called, **defaults}  # what annotations name, too
     exec(compile(source, f"{GENERATED}body {name}>", "exec"), scope)
     made: Callable[..., Tensor] = scope[name]
     made.__doc__, made.__module__ = kernel.__doc__, kernel.__module__

@@ -6,7 +6,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 import pytest
@@ -157,6 +157,12 @@ def test_operator_has_a_name_and_a_schema() -> None:
     assert [str(each) for each in seen] == ["flambeau.softsign_scaled.default"]
     operator = torch.ops.flambeau.softsign_scaled
     torch.testing.assert_close(operator(x, 2.0), expected(x, 2.0))
+
+
+def test_annotations_can_be_looked_up() -> None:
+    for function in (torch.softsign_scaled, torch.Tensor.softsign_scaled, torch.nn.functional.softsign_scaled):
+        assert get_type_hints(function)["scale"] is float
+        assert get_type_hints(function)["return"] is torch.Tensor
 
 
 def test_without_data_and_exported() -> None:

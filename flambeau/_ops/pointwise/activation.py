@@ -22,6 +22,7 @@ from ..._dispatch.compiled_body import pointwise, pointwise_at_any_size, pointwi
 from ..._dispatch.composite import composite
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.elementwise import SAME, unary
+from ..._dispatch.elementwise_kernel import elementwise
 from ..._dispatch.public.overrides import has_override, run_override
 from ..._dispatch.public.protocol import explain_call
 from ..._dispatch.public.registry import export, public
@@ -445,7 +446,7 @@ def _log1p_exp(x: Array) -> Array:
 
 
 def _mish_gradient(grad: Tensor, self: Tensor) -> Any:
-    gate = _softplus(self, 1.0, 20.0).tanh()
+    gate = softplus(self, 1.0, 20.0).tanh()
     return grad * (gate + self * self.sigmoid() * (1 - gate * gate))
 
 
@@ -469,19 +470,20 @@ def _softplus_gradient(grad: Tensor, self: Tensor, beta: float, threshold: float
     return only_where(grad * scaled.sigmoid(), ~straight) + only_where(grad, straight)
 
 
-@primitive("SoftplusBackward0", self=_softplus_gradient)
-@pointwise_at_any_size
-@in_single
-def _softplus(self: Array, beta: float, threshold: float) -> Array:
+@elementwise(
+    "nn.functional.softplus",
+    refuses=_FLOATS_ONLY,
+    at_any_size=True,
+    function=False,
+    method=False,
+    inplace=False,
+    autocast=on(cuda=FULL),
+    self=_softplus_gradient,
+)
+def softplus(self: Array, beta: float = 1, threshold: float = 20) -> Array:
+    """`log(1 + exp(beta * input)) / beta`, and `input` itself where `beta * input` exceeds the threshold."""
     scaled = self * beta
     return np.where(scaled > threshold, self, _log1p_exp(scaled) / beta).astype(self.dtype, copy=False)
-
-
-@public("nn.functional.softplus", function=False, method=False, out=True, autocast=on(cuda=FULL))
-def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
-    """`log(1 + exp(beta * input)) / beta`, and `input` itself where `beta * input` exceeds the threshold."""
-    refuse("softplus", input, *_FLOATS_ONLY)
-    return _softplus(input, beta, threshold)
 
 
 @primitive("LogSigmoidBackward0", self=lambda grad, self: grad * (-self).sigmoid())

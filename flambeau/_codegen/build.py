@@ -457,6 +457,23 @@ class Builder:
         raw.signed = scalar.is_signed
         return self.unpacked(raw, scalar)
 
+    def load_spaced(self, pointer: Value, scalar: Scalar, index: Value, step: Value, lanes: int) -> Value:
+        """`load` of elements that are `step` bytes apart, from the one at `index` on: neighbours, one, or any."""
+        first = pointer + index * step
+        if lanes == 1:
+            return self.load(first, scalar)
+        raw = self.variable(scalar.memory, None, lanes, scalar.is_signed)
+        with self.either(step == scalar.size) as (neighbours, apart):
+            with neighbours:
+                raw.value = self.load_raw(first, constants.vector(scalar.memory, lanes), scalar.size)
+            with apart, self.either(step == 0) as (one, any_):
+                with one:
+                    raw.value = self.splat(self.load_raw(first, scalar.memory, scalar.size), lanes)
+                with any_:
+                    places = [first + lane * step for lane in range(lanes)]
+                    raw.value = self.gathered([self.load_raw(each, scalar.memory, scalar.size) for each in places])
+        return self.unpacked(raw.value, scalar)
+
     def prefetch(self, pointer: Value) -> None:
         """Fetch what stands at an address into the cache; it may be any address."""
         read, keep, data = (constants.number(I32, number) for number in (0, 3, 1))
@@ -467,6 +484,19 @@ class Builder:
         """Write one element or, of a vector, neighbouring ones."""
         value = self.constant(scalar.compute, value)
         self.store_raw(self.packed(value, scalar), self.at(pointer, scalar, index), None, scalar.size)
+
+    def store_spaced(self, pointer: Value, scalar: Scalar, index: Value, step: Value, value: Value) -> None:
+        """`store` of the numbers of a vector `step` bytes apart, the first at `index`."""
+        first, packed = pointer + index * step, self.packed(value, scalar)
+        if value.lanes == 1:
+            self.store_raw(packed, first, None, scalar.size)
+            return
+        with self.either(step == scalar.size) as (neighbours, apart):
+            with neighbours:
+                self.store_raw(packed, first, None, scalar.size)
+            with apart:
+                for lane in range(value.lanes):
+                    self.store_raw(self.lane(packed, lane), first + lane * step, None, scalar.size)
 
     def unpacked(self, raw: Value, scalar: Scalar) -> Value:
         """From the form in memory to the one in registers."""
@@ -527,20 +557,19 @@ class Builder:
         build.cbranch(build.icmp_signed("<", following, end.ir), body, after)
         build.position_at_end(after)
 
-    def lanes(self, begin: Operand, end: Operand, width: int) -> Iterator[tuple[Value, int]]:
-        """Two loops over a range: one in steps of `width`, one over single elements that are left.
+    def lanes(self, begin: Operand, end: Operand, *widths: int) -> Iterator[tuple[Value, int]]:
+        """Loops over a range: in steps of the first width, over what is left in steps of the next one, and so on to 1.
 
         To be used in a `for` statement, whose body is written once for each: it gets the position and the width.
         """
         begin, end = self.integer(begin), self.integer(end)
-        if width == 1:
-            with self.loop(begin, end) as position:
-                yield position, 1
-            return
-        whole = begin + (end - begin) // width * width
-        with self.loop(begin, whole, width) as position:
-            yield position, width
-        with self.loop(whole, end) as position:
+        for width in widths:
+            if width > 1:
+                whole = begin + (end - begin) // width * width
+                with self.loop(begin, whole, width) as position:
+                    yield position, width
+                begin = whole
+        with self.loop(begin, end) as position:
             yield position, 1
 
     @contextmanager

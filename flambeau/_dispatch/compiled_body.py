@@ -94,15 +94,12 @@ class LargeBody:
         except KeyError:
             return self._compiled.setdefault(count, self._compile(module, count))
 
-    def into(self, target: Any, *given: Any) -> bool:
+    def into(self, target: Any, *operands: Any) -> bool:
         """Compute into `target`, which may be an operand; False: it was not done."""
-        operands: Sequence[Any] = given
         if self._backend.costs_per_call:  # its compiled code walks through any strides
             return self._into_alike(target, operands)
-        if not target.flags.c_contiguous:
-            target, *operands = _row_by_row(target, operands) or (target, *operands)
         forms: str | None = "" if target.flags.c_contiguous else None
-        for each in operands:
+        for number, each in enumerate(operands):
             if type(each) in ARRAY_CLASSES:
                 if each.shape != target.shape or not each.flags.c_contiguous:
                     if each is not target and not _broadcasts_beside(target, each):
@@ -110,10 +107,13 @@ class LargeBody:
                     forms = None  # a kernel that walks through any strides
                 elif forms is not None:
                     forms += "c"
-            elif self._rounded is not None or not self._takes(each):
+            elif not self._takes(each):
                 return False
-            elif forms is not None:
-                forms += "n"
+            else:
+                if self._rounded is not None:
+                    operands = (*operands[:number], float(self._rounded(each)), *operands[number + 1 :])
+                if forms is not None:
+                    forms += "n"
         compiled = self.compiled_for(len(operands))
         if compiled is None:
             return False
@@ -143,7 +143,9 @@ class LargeBody:
         """Whether a number may be an operand of compiled code: integers that do not fit are NumPy's to refuse."""
         if self.given.kind not in "iub":
             return not _is_huge(number)
-        return self._backend.costs_per_call and self.given.kind == "i" and type(number) is int and -128 <= number < 128
+        if self._backend.costs_per_call:
+            return self.given.kind == "i" and type(number) is int and -128 <= number < 128
+        return self.given.kind in "iu" and fits_in(number, self.given)
 
     def _compile(self, module: Any, count: int) -> Any:
         body = self.scalar
@@ -189,24 +191,22 @@ class MixedBody:
         self._compiled = None if module is None else module.pointwise(body, self._given, common.result)
 
 
+def fits_in(number: Any, dtype: Any) -> bool:
+    """Whether a number is one of every integer dtype, or of this one, which has signs and 32 bits or more."""
+    if type(number) is not int:
+        return False
+    return 0 <= number < 128 or (dtype.kind == "i" and dtype.itemsize >= 4 and -_TWO_31 <= number < _TWO_31)
+
+
+_TWO_31 = 2**31
+
+
 def _broadcasts_beside(target: Any, operand: Any) -> bool:
     """Whether an array has the shape of `target` when it is broadcast, and no memory in common with it."""
     missing = target.ndim - operand.ndim
     if missing < 0 or np.may_share_memory(target, operand):
         return False
     return all(size in (1, wanted) for size, wanted in zip(operand.shape, target.shape[missing:], strict=True))
-
-
-def _row_by_row(target: Any, operands: Sequence[Any]) -> list[Any] | None:
-    """Arrays of the same strides with their dimensions in the order of memory; None: it has gaps, or they differ."""
-    strides = target.strides
-    order = sorted(range(target.ndim), key=lambda axis: -strides[axis])
-    turned = target.transpose(order)
-    if not turned.flags.c_contiguous or any(
-        each.strides != strides for each in operands if type(each) in ARRAY_CLASSES
-    ):
-        return None
-    return [turned, *[each.transpose(order) if type(each) in ARRAY_CLASSES else each for each in operands]]
 
 
 def _is_huge(number: Any) -> bool:
@@ -227,8 +227,17 @@ def pointwise_like_second(kernel: Body) -> Body:
     return _compiled_from(LARGE, kernel, order=_second_first)
 
 
+def pointwise_like_last(kernel: Body) -> Body:
+    """Mark an elementwise kernel of arrays of which the last is the first to say how the result lies in memory."""
+    return _compiled_from(LARGE, kernel, order=_last_first)
+
+
+def _last_first(arrays: list[Any]) -> list[Any]:
+    return [arrays[-1], *arrays[:-1]]
+
+
 def _second_first(arrays: list[Any]) -> list[Any]:
-    return arrays[::-1]
+    return [arrays[1], arrays[0]]
 
 
 def pointwise_at_any_size(kernel: Body) -> Body:
@@ -240,6 +249,10 @@ BODIES: dict[Body, Body] = {}
 """The kernels that are marked as elementwise, each with what it was made of: whoever fuses kernels traces that."""
 
 
+INTO: dict[Body, Callable[..., bool]] = {}
+"""The kernels that are marked as elementwise, each with what runs it on a large array and numbers, into that array."""
+
+
 def _compiled_from(least: int, kernel: Body, order: Callable[[list[Any]], list[Any]] | None = None) -> Body:
     compiled: dict[tuple[Any, ...], Any] = {}
     of_one_array: dict[tuple[Any, ...], Any] = {}
@@ -247,6 +260,31 @@ def _compiled_from(least: int, kernel: Body, order: Callable[[list[Any]], list[A
 
     alike: dict[tuple[Any, ...], Any] = {}
     """The functions for arrays of one dtype, by it and by the generation of the host's functions at that time."""
+
+    def compiled_for(module: Any, key: tuple[Any, ...], operands: Sequence[Any], result: Any) -> Any:
+        """The compiled form for arguments; a KeyError: there are too many."""
+        try:
+            return compiled[key]
+        except KeyError:
+            if len(compiled) >= module.MOST_VARIANTS and REPRODUCIBILITY.product is None:
+                raise
+            found = compiled[key] = module.pointwise(kernel, operands, result)
+            return found
+
+    def into(target: Any, *numbers: Any) -> bool:
+        """Run the kernel on a large array of the host and numbers, and write the results there; whether it was done."""
+        module = FUNCTIONS[np.ndarray]["pointwise"]
+        if module is None or type(target) is not np.ndarray or target.size < LARGE or not target.flags.writeable:
+            return False
+        key = (np.ndarray, target.dtype, *[(type(each), each) for each in numbers])
+        try:
+            found = compiled_for(module, key, (target.dtype, *numbers), target.dtype)
+        except (KeyError, TypeError):  # too many, or an argument without a hash
+            return False
+        if found is None:
+            return False
+        found.into((target,), (target,), "c" if target.flags.c_contiguous else None)
+        return True
 
     @functools.wraps(kernel)
     def run(*args: Any) -> Any:
@@ -290,14 +328,10 @@ def _compiled_from(least: int, kernel: Body, order: Callable[[list[Any]], list[A
             arrays = [each for each in args if type(each) is kind]
             key = (kind, *[each.dtype if type(each) is kind else (type(each), each) for each in args])
         try:
-            found = compiled[key]
-        except KeyError:
-            if len(compiled) >= module.MOST_VARIANTS and REPRODUCIBILITY.product is None:
-                return _in_order(kernel(*args), args, order)
             operands = [each.dtype if type(each) is kind else each for each in args]
-            found = compiled[key] = module.pointwise(kernel, operands, first.dtype)
-        except TypeError:  # an argument without a hash
-            return _in_order(kernel(*args), args, order)
+            found = compiled_for(module, key, operands, first.dtype)
+        except (KeyError, TypeError):  # too many, or an argument without a hash
+            found = None
         if found is None:
             return _in_order(kernel(*args), args, order)
         for each in arrays:
@@ -311,16 +345,19 @@ def _compiled_from(least: int, kernel: Body, order: Callable[[list[Any]], list[A
         if len(arrays) == 1:
             of_one_array[kind, first.dtype, numbers, tuple(map(type, numbers))] = found
             return found.unary(first)
+        if order is not None and kind is np.ndarray:
+            return found.many(*arrays, like=order([*arrays]))[0]
         return _in_order(found.binary(*arrays) if len(arrays) == 2 else found.many(*arrays)[0], args, order)
 
     BODIES[run] = kernel
+    INTO[run] = into
     return run
 
 
 def _in_order(result: Any, args: tuple[Any, ...], order: Callable[[list[Any]], list[Any]] | None) -> Any:
     """A result of one or several arrays, in the memory order that PyTorch gives it."""
     arrays = [each for each in args if type(each) in ARRAY_CLASSES]
-    return arranged(result, *(arrays if order is None else order(arrays))) if len(arrays) > 1 else result
+    return arranged(result, *(arrays if order is None else order(arrays)))
 
 
 def _have_no_gaps(arrays: Sequence[Any]) -> bool:

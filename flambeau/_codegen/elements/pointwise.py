@@ -9,7 +9,7 @@ from ..build import Builder, Value
 from ..expr import Program
 from ..kernel import kernel
 from ..lower import run_program
-from ..shares import elements_worth
+from ..shares import ELEMENTS, elements_worth
 from ..types import I64, SCALARS, Scalar
 
 _SHORT = 8
@@ -17,6 +17,9 @@ _SHORT = 8
 
 _LONG = 32
 """From so many steps on it pays to compute several vectors side by side."""
+
+_QUARTER = 4
+"""So many elements at a time are computed at the end of a row, which may be a short one, where each is costly."""
 
 MOST_DIMENSIONS = 16
 
@@ -244,6 +247,7 @@ def pointwise_strided(b: Builder, arguments: Arguments, program: Program, memory
     pointers = [arguments.array(number).data for number in range(count)]
     width = vector_width(program, scalars)
     grain = elements_worth(step[0] for step in program.steps)
+    widths = (width, _QUARTER) if grain < ELEMENTS and width > _QUARTER else (width,)
     total = nest.total()
     with (
         b.when(total > 0),  # places are found by dividing by sizes
@@ -269,7 +273,7 @@ def pointwise_strided(b: Builder, arguments: Arguments, program: Program, memory
                 c.opaque(base + (offset.value + row.value * jump + column.value * step))
                 for base, offset, jump, step in zip(bases, lines.offsets, jumps, steps, strict=True)
             ]
-            _rows(c, program, scalars, results, places, steps, jumps, length, rows.value, width)
+            _rows(c, program, scalars, results, places, steps, jumps, length, rows.value, widths)
             position.value = position.value + length * rows.value
             column.value = column.value + length
             with c.when(column.value == inner):
@@ -290,9 +294,9 @@ def _rows(
     jumps: list[Value],
     length: Value,
     rows: Value,
-    width: int,
+    widths: Sequence[int],
 ) -> None:
-    """Rows of one length: with vectors where results have no gaps and operands have none or stand still."""
+    """Rows of one length: by loops of their own where results have no gaps and operands have none or stand still."""
     dense = [step == scalar.size for step, scalar in zip(steps, scalars, strict=True)]
     still = [step == 0 for step in steps]
     operands = range(results, len(scalars))
@@ -310,7 +314,7 @@ def _rows(
                 fixed = {
                     number: c.load(places[number], scalars[number]) for number in operands if number not in pattern
                 }
-                for index, lanes in c.lanes(0, length, width):
+                for index, lanes in c.lanes(0, length, *widths):
                     loaded = [
                         fixed[number] if number in fixed else c.load(places[number], scalars[number], index, lanes)
                         for number in operands
@@ -320,7 +324,9 @@ def _rows(
             done.value = 1
     with c.when(done.value == 0), c.loop(0, rows) as row:
         places = [first + row * jump for first, jump in zip(firsts, jumps, strict=True)]
-        with c.loop(0, length) as index:
-            loaded = [c.load(places[number] + index * steps[number], scalars[number]) for number in operands]
-            for number, value in enumerate(run_program(c, program, loaded, 1)):
-                c.store(places[number] + index * steps[number], scalars[number], 0, value)
+        for index, lanes in c.lanes(0, length, widths[0], _QUARTER):
+            loaded = [
+                c.load_spaced(places[number], scalars[number], index, steps[number], lanes) for number in operands
+            ]
+            for number, value in enumerate(run_program(c, program, loaded, lanes)):
+                c.store_spaced(places[number], scalars[number], index, steps[number], value)

@@ -90,6 +90,8 @@ def fill_with(array: Any, number: Any) -> None:
             number = np.float32(number)
     if not HAS_ML_DTYPES and array.dtype in WIDE_TYPES:
         array[...] = as_type(np.asarray(number), array.dtype)
+    elif type(array) is np.ndarray and array.itemsize == 2 and array.dtype.kind not in "iu":
+        array.view(np.int16).fill(np.asarray(number).astype(array.dtype).view(np.int16))  # NumPy converts each of them
     else:
         array.fill(number)
 

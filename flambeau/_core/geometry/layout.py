@@ -140,7 +140,7 @@ def arranged(result: Any, *operands: Any) -> Any:
 def _other_strides(result: Geometry, *operands: Geometry) -> Shape | None:
     """The strides, in elements, that a result is to have by its operands; None: those that it has."""
     shape, present, item = result
-    strides = _strides_by_order(shape, [_broadcast_strides(*each, shape) for each in operands])
+    strides = _joint_strides(shape, *operands)
     fits = (size == 1 or step * item == now for size, step, now in zip(shape, strides, present, strict=True))
     return None if all(fits) else strides
 
@@ -149,9 +149,12 @@ def arranged_strides(shape: Shape, *operands: Any) -> Shape:
     """The strides, in elements, of what `arranged` gives for a result of `shape`."""
     if 0 in shape or all(each.flags.c_contiguous for each in operands):
         return contiguous_strides(shape)
-    return _strides_by_order(
-        shape, [_broadcast_strides(each.shape, each.strides, each.itemsize, shape) for each in operands]
-    )
+    return _joint_strides(shape, *[(each.shape, each.strides, each.itemsize) for each in operands])
+
+
+@functools.lru_cache(maxsize=1024)
+def _joint_strides(shape: Shape, *operands: Geometry) -> Shape:
+    return _strides_by_order(shape, [_broadcast_strides(*each, shape) for each in operands])
 
 
 def _is_row_major(strides: Shape) -> bool:

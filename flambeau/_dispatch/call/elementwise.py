@@ -22,6 +22,7 @@ from ..._core.process.tracebacks import leave_out_library
 from ..._core.storage import are_apart
 from ..._core.tensor import Tensor
 from ..._core.version import note_change
+from ..compiled_body import fits_in
 from ..public.namespaces import Namespace
 from ..public.protocol import LEADING, explain
 from .text import NAMES, indented, is_recorded, kept, needs_gradient, new_tensor
@@ -241,16 +242,6 @@ def _made(text: str, title: str, names: dict[str, Any]) -> Callable[..., Any]:
     exec(compiled_sources([(kept(title, text), text)])[0], scope)
     made: Callable[..., Any] = scope["made"]
     return made
-
-
-def fits_in(number: Any, dtype: Any) -> bool:
-    """Whether a number is one of every integer dtype, or of this one, which has signs and 32 bits or more."""
-    if type(number) is not int:
-        return False
-    return 0 <= number < 128 or (dtype.kind == "i" and dtype.itemsize >= 4 and -_TWO_31 <= number < _TWO_31)
-
-
-_TWO_31 = 2**31
 
 
 def grows(small: Any, operand: Any) -> bool:

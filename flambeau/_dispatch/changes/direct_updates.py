@@ -1,9 +1,9 @@
 """In-place updates that write into their target at once: what optimizers do all day.
 
 `run_inplace` computes out of place and copies, and it can record. Where nothing is to be recorded and the operands are
-plain arrays of one kind and shape, a generated kernel writes a large target on all threads. A small one, or one with
-gaps, a few NumPy calls write, with the target as output; block after block, so that what stands between two calls stays
-in the processor's cache.
+plain arrays of one kind and shape, a generated kernel writes a large target on all threads. A small one a few NumPy
+calls write, with the target as output; a large one too where nothing generates code, block after block, so that what
+stands between two calls stays in the processor's cache.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from ..._core.storage import are_apart
 from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..abstract.combinations import interpolated, scaled_product, scaled_quotient
 from ..call.results import any_needs_gradient
+from ..compiled_body import INTO
 from .history import end_change
 
 _KINDS = (kind_of(float32, CPU), kind_of(float64, CPU))
@@ -44,15 +45,10 @@ class Update(NamedTuple):
 
 def can_write(target: Any, *others: Any) -> bool:
     """Whether an update of `target` by `others` may be written at once."""
-    if type(target) not in PLAIN_TYPES or target._kind not in _KINDS or target._counter is None:
-        return False
-    modes = THREAD.modes
-    if target._kind not in modes.direct:
+    if type(target) not in PLAIN_TYPES or target._kind not in _KINDS or not _is_open(target):
         return False
     array = target._array
     view = array.base is not None
-    if not array.ndim or (view and 0 in array.strides):  # NumPy's results without dimensions are no arrays
-        return False
     for other in others:
         if type(other) not in PLAIN_TYPES or other._kind is not target._kind:
             return False
@@ -61,7 +57,27 @@ def can_write(target: Any, *others: Any) -> bool:
             return False
         if (view or operand.base is not None) and operand is not array and not are_apart(operand, array):
             return False
-    return not (modes.grad and any_needs_gradient((target, *others)))
+    return not (THREAD.modes.grad and any_needs_gradient((target, *others)))
+
+
+def _is_open(target: Tensor) -> bool:
+    """Whether the modes let an update write into the array of a tensor, and that has each element once."""
+    if target._counter is None or target._kind not in THREAD.modes.direct:
+        return False
+    array = target._array  # NumPy's results without dimensions are no arrays
+    return bool(array.ndim) and not (array.base is not None and 0 in array.strides)
+
+
+def write_elementwise(op: Any, target: Tensor, args: tuple[Any, ...]) -> bool:
+    """Let an op of one tensor and numbers write into a large target, if its kernel can; whether it was done."""
+    kernel: Any = getattr(op, "kernel", None)
+    into = INTO.get(kernel)
+    if into is None or target._kind.indirect or not _is_open(target) or any(isinstance(each, Tensor) for each in args):
+        return False
+    if (THREAD.modes.grad and any_needs_gradient((target,))) or not into(target._array, *args):
+        return False
+    end_change(target)
+    return True
 
 
 def write(update: Update, target: Tensor, *others: Any) -> Tensor:
@@ -69,13 +85,13 @@ def write(update: Update, target: Tensor, *others: Any) -> Tensor:
     arrays = [target._array, *[each._array for each in others]]
     size = arrays[0].size
     has_gaps = not all(each.flags.c_contiguous for each in arrays)
-    if has_gaps or size < LARGE or not _written_by_kernel(update, arrays):
+    if size < LARGE or not _written_by_kernel(update, arrays, has_gaps):
         _write_in_blocks(update.in_place, arrays, size, has_gaps)
     end_change(target)
     return target
 
 
-def _written_by_kernel(update: Update, arrays: list[Any]) -> bool:
+def _written_by_kernel(update: Update, arrays: list[Any], has_gaps: bool) -> bool:
     module = FUNCTIONS[np.ndarray]["pointwise"]
     if module is None or not arrays[0].flags.writeable:
         return False
@@ -84,7 +100,8 @@ def _written_by_kernel(update: Update, arrays: list[Any]) -> bool:
     compiled = _compiled(module, update.body, arrays[0].dtype, len(arrays) + len(update.numbers))
     if compiled is None:
         return False
-    compiled.flat("c" * len(arrays) + "n" * len(update.numbers))(arrays[0], *arrays, *update.numbers)
+    forms = None if has_gaps else "c" * len(arrays) + "n" * len(update.numbers)
+    compiled.into(arrays[:1], (*arrays, *update.numbers), forms)
     return True
 
 

@@ -16,6 +16,7 @@ from ..._core.slots import SLOTS
 from ..._core.storage import address_of, are_apart
 from ..._core.tensor import DEFAULT, Tensor
 from ..._core.text.errors import INFERENCE_INPLACE, LEAF_INPLACE, LEAF_VIEW_INPLACE
+from .direct_updates import write_elementwise
 from .history import end_change, forbidden_view
 from .storing import store_elements
 
@@ -33,6 +34,8 @@ def run_inplace(
     for each in args:
         if isinstance(each, Tensor) and each is not target:
             check_partial_overlap(target, each)
+    if not kwargs and write_elementwise(op, target, args):
+        return target
     result = op(before_change(target, args, kwargs), *args, **kwargs)
     adopt(target, result, name)
     return target

@@ -23,7 +23,7 @@ from ..._dispatch.arguments.scalar import fitting
 from ..._dispatch.axes import ELEMENTS_OF_FIRST
 from ..._dispatch.call.elementwise import shape_error
 from ..._dispatch.changes.exact_out import store_exactly
-from ..._dispatch.compiled_body import pointwise
+from ..._dispatch.compiled_body import pointwise_like_last
 from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.factory import constant_beside
 from ..._dispatch.one_by_one import one_by_one
@@ -46,12 +46,12 @@ def _where_other(grad: Tensor, condition: Tensor) -> Tensor:
     return where(condition, 0, grad)
 
 
-@pointwise
+@pointwise_like_last
 def _first_where(first: Array, second: Array, condition: Array) -> Array:
     return np.where(condition, first, second)
 
 
-@pointwise
+@pointwise_like_last
 def _second_where(first: Array, second: Array, condition: Array) -> Array:
     return np.where(condition, second, first)
 

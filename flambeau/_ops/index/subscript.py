@@ -22,11 +22,11 @@ from ..._dispatch.abstract.fake import refuse_shape
 from ..._dispatch.abstract.meta import shape_in_elements
 from ..._dispatch.arguments.autocast_rules import WIDEST, on
 from ..._dispatch.arguments.scalar import fitting
-from ..._dispatch.call.elementwise import fits_in
 from ..._dispatch.call.results import any_needs_gradient
 from ..._dispatch.call.subscript import short_getitem
 from ..._dispatch.changes.history import end_change
 from ..._dispatch.changes.inplace import check_apart, check_no_overlap, check_separate, check_writable
+from ..._dispatch.compiled_body import fits_in
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.factory import constant_beside
 from ..._dispatch.public.overrides import has_override, run_override

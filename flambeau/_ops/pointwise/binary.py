@@ -531,11 +531,12 @@ def _log_of_number(base: Any, is_complex: bool) -> Any:
 
 @primitive("PowBackward0", axes=ELEMENTS, self=_pow_self_gradient, fuses=False)
 def _pow_number(self: Array, exponent: Any) -> Array:
-    if self.dtype.char in "fd" and exponent in _EXACT_POWERS:
+    is_half = self.dtype.itemsize == 2 and self.dtype.kind not in "iu"
+    if is_half and self.dtype == np.float16 and abs(exponent) == 0.5:
+        return in_single(_half_power)(self, exponent)
+    if exponent in _EXACT_POWERS and (is_half or self.dtype.char in "fd"):
         return _exactly_raised(self, exponent)
-    if self.dtype.itemsize == 2 and self.dtype.kind not in "iu":  # half precision, which the exponent takes on
-        if self.dtype == np.float16 and abs(exponent) == 0.5:
-            return in_single(_half_power)(self, exponent)
+    if is_half:  # which the exponent takes on
         return in_single(_raised)(self, float(self.dtype.type(exponent)))
     return _raised(self, exponent)
 
@@ -571,7 +572,7 @@ def _raised(self: Any, exponent: Any) -> Any:
 
 _EXACT_POWERS = frozenset((2, 3, 0.5, -0.5))
 """Exponents whose powers are products, roots and quotients: a generated kernel has the bits of NumPy's functions."""
-_exactly_raised = pointwise(_raised)
+_exactly_raised = pointwise(in_single(_raised))
 
 _pow_tensor = binary(
     "pow",

@@ -354,8 +354,12 @@ def clamp(input: Tensor, min: Operand | None = None, max: Operand | None = None)
 @public("clip_")
 def clamp_(input: Tensor, min: Operand | None = None, max: Operand | None = None) -> Tensor:
     """In-place form of `clamp`."""
-    if type(min) in _PLAIN_NUMBERS and type(max) in _PLAIN_NUMBERS and min is not max and can_write(input):
-        return write(limit(min, max), input)
+    if type(min) in _PLAIN_NUMBERS and type(max) in _PLAIN_NUMBERS and min is not max and type(input) in PLAIN_TYPES:
+        if can_write(input):
+            return write(limit(min, max), input)
+        common, low, high = _common("clamp", input, min, max)
+        if common is input:
+            return run_inplace(_clamp_numbers, "clamp", input, (low, high), {})
     return run_inplace(clamp, "clamp", input, (min, max), {})
 
 

@@ -16,10 +16,9 @@ from ..._dispatch.arguments.autocast_rules import FULL, on
 from ..._dispatch.arguments.precision import as_floating, in_single, no_gradient, only_where, refuse
 from ..._dispatch.axes import ELEMENTS
 from ..._dispatch.changes.exact_out import store_exactly
-from ..._dispatch.changes.inplace import run_inplace
 from ..._dispatch.compiled_body import compiled_at_any_size, pointwise, pointwise_at_any_size
 from ..._dispatch.dispatch import Array, primitive
-from ..._dispatch.elementwise import FLOATING, TO_BOOL, TO_REAL, unary
+from ..._dispatch.elementwise import FLOATING, TO_BOOL, TO_REAL, change, unary
 from ..._dispatch.public.protocol import write_out
 from ..._dispatch.public.registry import export_method, public
 from .binary import conj
@@ -60,7 +59,7 @@ def abs_(input: Tensor) -> Tensor:
     """In-place form of `abs`."""
     if input.dtype.is_complex:
         raise RuntimeError("In-place abs is not supported for complex tensors.")
-    return run_inplace(abs, "abs", input, (), {})
+    return change(abs.op, input)
 
 
 @compiled_at_any_size

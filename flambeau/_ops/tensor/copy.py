@@ -9,6 +9,7 @@ import numpy as np
 from ..._backends.arrays import copy_into, store
 from ..._core.arrays.abstract import empty_meta
 from ..._core.arrays.lazy_signs import content
+from ..._core.arrays.narrow import fill_with
 from ..._core.arrays.quick import joint_shape
 from ..._core.backend import LARGE, moved
 from ..._core.device import contiguous_format
@@ -308,7 +309,7 @@ def zero_(input: Tensor) -> Tensor:
     """Set every element to zero."""
     counter = quick_counter(input)
     if counter is not None and not input._kind.indirect:
-        input._array.fill(0)
+        fill_with(input._array, 0)
         note_change(counter)
         return input
     if type(input) not in DIRECT_TYPES and has_override((input,)):

@@ -25,6 +25,7 @@ from ...._codegen.expr import Program, Untraceable, computed_type, trace_body
 from ...._codegen.lower import can_lower
 from ...._codegen.types import SCALARS, scalar_of
 from ...._core.arrays.quick import joint_shape
+from ...._core.geometry.layout import arranged_strides, empty_array
 
 MOST_VARIANTS = 16
 """A body whose constants differ from call to call is not worth compiling again and again."""
@@ -96,8 +97,11 @@ class Pointwise:
         forms = CONTIGUOUS * len(arrays)
         return (self._flat.get(forms) or self.flat(forms))(np.empty(arrays[0].shape, self.results[0]), *arrays)
 
-    def many(self, *operands: Any) -> tuple[Any, ...]:
-        """The results for any operands. A ValueError, as NumPy's, if their shapes do not fit."""
+    def many(self, *operands: Any, like: Sequence[Any] = ()) -> tuple[Any, ...]:
+        """The results for any operands, laid out as PyTorch does for the arrays `like`, or like the first array.
+
+        A ValueError, as NumPy's, if their shapes do not fit.
+        """
         shape: Any = getattr(operands[0], "shape", None)
         for each in operands:
             if type(each) is not np.ndarray or each.shape != shape or not each.flags.c_contiguous:
@@ -126,8 +130,11 @@ class Pointwise:
                 forms += SINGLE if each.size == 1 else CONTIGUOUS if each.flags.c_contiguous else "x"
                 model = each if model is None else model
         flat = "x" not in forms and CONTIGUOUS in forms
-        if flat or model is None or model.flags.c_contiguous:
+        if flat or (not like and (model is None or model.flags.c_contiguous)):
             results = tuple([np.empty(shape, dtype) for dtype in self.results])
+        elif like:
+            strides = arranged_strides(shape, *like)
+            results = tuple([empty_array(shape, strides, dtype) for dtype in self.results])
         else:
             results = tuple([_laid_out_like(model, dtype) for dtype in self.results])
         if not flat and len(arrays) == len(operands) and len(shape) <= MOST_DIMENSIONS:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
-from ...._codegen.elements.masks import fill_where
+from ...._codegen.elements.pointwise import CONTIGUOUS, MOST_DIMENSIONS, SINGLE
 from ..elementwise.copy import BITS
+from ..elementwise.pointwise import Pointwise, pointwise
 
 Array = Any
-_MOST_DIMENSIONS = 3
 
 
 def fill(target: Array, mask: Array, value: Array) -> bool:
@@ -19,24 +20,19 @@ def fill(target: Array, mask: Array, value: Array) -> bool:
     The mask is one of booleans, and broadcast to the target.
     """
     bits = BITS.get(target.itemsize)
-    if bits is None or not target.size or not target.flags.c_contiguous or mask.dtype.kind != "b":
+    if bits is None or not target.size or target.ndim > MOST_DIMENSIONS or mask.dtype.kind != "b":
         return False
-    dims = _merged(target.shape, np.broadcast_to(mask, target.shape).strides)
-    if len(dims) > _MOST_DIMENSIONS or dims[-1][1] != 1:
+    if 0 in target.strides or not target.flags.writeable or np.may_share_memory(target, mask):
         return False
-    (outer, outer_step), (middle, middle_step), (inner, _) = [(1, 0)] * (_MOST_DIMENSIONS - len(dims)) + dims
-    fill_where(bits)(target, mask, value, outer, middle, inner, outer_step, middle_step)
+    filler = _filler(bits)
+    if filler is None:
+        return False
+    has_gaps = target.shape != mask.shape or not (target.flags.c_contiguous and mask.flags.c_contiguous)
+    filler.into((target,), (target, mask, value), None if has_gaps else 2 * CONTIGUOUS + SINGLE)
     return True
 
 
-def _merged(shape: tuple[int, ...], strides: tuple[int, ...]) -> list[tuple[int, int]]:
-    """Sizes and strides, in which neighbouring dimensions that can be seen as one are one."""
-    merged: list[tuple[int, int]] = []
-    for size, stride in zip(shape, strides, strict=True):
-        if size == 1:
-            continue
-        if merged and merged[-1][1] == stride * size:
-            merged[-1] = (merged[-1][0] * size, stride)
-        else:
-            merged.append((size, stride))
-    return merged or [(1, 1)]
+@functools.cache
+def _filler(bits: str) -> Pointwise | None:
+    dtype = np.dtype(bits)
+    return pointwise(lambda old, mask, value: np.where(mask, value, old), (dtype, np.dtype(bool), dtype), dtype)

@@ -43,26 +43,27 @@ class BackendOp(Op):
         watcher = modes.watcher
         if not modes.plain and watcher is None:
             return None
-        first = device = None
-        arrays, tensors = [], []
+        first = known = None
+        arrays = []
         for each in args:
             if type(each) in PLAIN_TYPES:
                 kind = each._kind
-                if (kind.dataless if self._narrow else kind.indirect) or (
-                    device is not None and kind.device is not device
-                ):
-                    return None
-                if first is None:
-                    first, device = each, kind.device
-                tensors.append(each)
+                if kind is not known:
+                    if kind.dataless if self._narrow else kind.indirect:
+                        return None
+                    if known is None:
+                        first = each
+                    elif kind.device is not known.device:
+                        return None
+                    known = kind
                 each = each._array
             elif isinstance(each, Tensor):
                 return None
             arrays.append(each)
-        if modes.grad and not self._records and any_needs_gradient(tensors):
+        assert first is not None, f"{self.name} needs a tensor"
+        if modes.grad and not self._records and any_needs_gradient([each for each in args if isinstance(each, Tensor)]):
             return None
         start = 0 if watcher is None else perf_counter_ns()
-        assert first is not None, f"{self.name} needs a tensor"
         kind = first._kind
         done = (kind.tries.get(self) or kind.backend.first_try(self))(*arrays)
         if done is None:

@@ -93,3 +93,21 @@ def test_parts_are_windows() -> None:
             assert part.tolist() == want.tolist()
     there.chunk(3, 2)[1].zero_()
     assert there[0, 0].tolist() == [0.0, 1.0, 0.0, 0.0, 4.0, 5.0]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("exponent", [2, 3.0, 0.5, -0.5])
+def test_powers_of_one_kernel_have_the_bits_of_the_cpu(dtype: str, exponent: float) -> None:
+    """Products, roots and quotients are exact: of nothing, of parts and without dimensions, too."""
+    for shape in ((), (0, 3), (5, 7), (90, 100)):
+        for part in (slice(None), slice(None, None, 2)):
+            x = torch.rand(shape, dtype=getattr(torch, dtype))[(..., part) if shape else ...]
+            grad = torch.rand(x.shape, dtype=x.dtype)
+            found = []
+            for place in (torch.device("cpu"), torch.device("cuda")):
+                own = x.to(place).detach().requires_grad_()
+                raised = own**exponent
+                found.append([raised.cpu(), *torch.autograd.grad(raised, own, grad.to(place))])
+            assert torch.equal(*[each[0] for each in found])
+            if exponent != -0.5:  # its derivative is a power of -1.5, which is none of these
+                assert torch.equal(*[each[1].cpu() for each in found])

@@ -35,8 +35,10 @@ def dropout_backward(grad_output: DeviceArray, mask: DeviceArray, scale: float) 
     return None if compiled is None else compiled.many(grad_output, mask, scale)[0]
 
 
-_POWERS: dict[float, Callable[[Any], Any]] = {3: lambda x: np.square(x) * x, -0.5: lambda x: 1 / np.sqrt(x)}
-"""Powers of several steps, which are each rounded."""
+_POWERS: dict[float, Callable[[Any], Any]] = {
+    2: np.square, 3: lambda x: np.square(x) * x, 0.5: np.sqrt, -0.5: lambda x: 1 / np.sqrt(x),
+}  # fmt: skip
+"""Powers that are products, roots and quotients, each rounded."""
 _SLOPES: dict[float, Callable[[Any, Any], Any]] = {
     2: lambda grad, x: grad * (2 * x),
     3: lambda grad, x: grad * (3 * np.square(x)),
@@ -55,13 +57,15 @@ def _slope(exponent: float, dtype: np.dtype[Any]) -> Pointwise | None:
 
 
 def pow_number(self: DeviceArray, exponent: Any) -> DeviceArray | None:
-    """Lowering of `pow_number` for what takes several steps."""
-    compiled = _power(exponent, self.dtype) if exponent in _POWERS and self.dtype in _FULL else None
+    """Lowering of `pow_number` for small powers and roots."""
+    dtype = self.form.dtype
+    compiled = _power(exponent, dtype) if exponent in _POWERS and dtype in _FULL else None
     return None if compiled is None else compiled.unary(self)
 
 
 def power_gradient(grad: DeviceArray, self: DeviceArray, exponent: Any) -> DeviceArray | None:
     """Lowering of the derivative of small powers: `grad * exponent * self ** (exponent - 1)`, each step rounded."""
-    fits = exponent in _SLOPES and grad.dtype in _FULL and grad.dtype == self.dtype and grad.shape == self.shape
-    compiled = _slope(exponent, grad.dtype) if fits else None
+    dtype = grad.form.dtype
+    fits = exponent in _SLOPES and dtype in _FULL and dtype == self.form.dtype
+    compiled = _slope(exponent, dtype) if fits else None
     return None if compiled is None else compiled.binary(grad, self)

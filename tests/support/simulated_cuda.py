@@ -358,8 +358,8 @@ class SimulatedDriver:
     def generation(self) -> int:
         return 90
 
-    def resident_threads(self) -> int:
-        return 132 * 2048
+    def resident_threads(self, multiprocessors: int) -> int:
+        return (multiprocessors or 132) * 2048
 
 
 @contextlib.contextmanager

@@ -13,6 +13,8 @@ from ..kernel import kernel
 from ..types import I32, I64, POINTER, VOID
 from .prepared_call import called
 
+BETA = 16
+"""How far the second factor of a product is from the first: as far as the largest type is wide."""
 _CONTENT = bytes.__basicsize__ - 1
 """How far the content of a `bytes` object is from its beginning."""
 
@@ -46,8 +48,8 @@ def device_product(b: Builder, arguments: Arguments) -> None:
     function, error, handle, operation, factors, of_left, of_right, of_result, way, room = _entries(b, table, 10)
     # The library counts columns first: it is given the transposed problem.
     given = [
-        handle, operation, factors, right, of_right, left, of_left, factors + 4, result, of_result, result, of_result,
-        way, workspace, room, stream,
+        handle, operation, factors, right, of_right, left, of_left, factors + BETA, result, of_result, result,
+        of_result, way, workspace, room, stream,
     ]  # fmt: skip
     _call(b, function, error, given)
 

@@ -61,8 +61,8 @@ def by_library_or_host(function: Any, args: Any, kwargs: Any, method: str = "__c
     """A function that has no kernel here, on arrays of the device."""
     name = function.__name__ if method == "__call__" else f"{function.__name__}.{method}"
     if DETERMINISM.asked and is_inexact(args):
-        # Decompositions of several matrices at once run in other ways than that of one; the host does one by one.
-        if name in UNORDERED or (name in _DECOMPOSITIONS and REPRODUCIBILITY.product is not None):
+        # How the library decomposes matrices depends on how many there are, and on the GPU.
+        if name in UNORDERED or (name in _DECOMPOSITIONS and REPRODUCIBILITY.level is not None):
             return by_host(function, args, kwargs, method)
         refuse_sums(name, args)
     if name in _MOVES or name in _OTHERS or name in _DECOMPOSITIONS:

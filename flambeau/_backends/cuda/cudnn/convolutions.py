@@ -10,11 +10,13 @@ from typing import Any
 from ...._core.geometry.moving_windows import Geometry
 from ...._core.process.gpu_choices import CHOICES
 from ..memory.workspace import scratch
+from ..runtime.any_gpu import common_gpu
 from ..runtime.compile_queue import COMPILE_QUEUE
 from ..runtime.devices import PlanOfDevice
 from ..runtime.disk_cache import load, name_for, store
 from ..runtime.driver import driver
 from ..runtime.synchronization import HERE
+from .common_gpu import described_gpu
 from .descriptors import (
     ADDRESS,
     CHARACTER,
@@ -48,6 +50,8 @@ _OPERATIONS = {FORWARD: (10, 700), OF_INPUT: (12, 706), OF_WEIGHT: (11, 712)}
 input and output.
 """
 _RULE, _ENGINE, _CONFIGURATION, _HEURISTICS, _PLAN, _GRAPH, _PACK, _TENSOR = 1, 2, 3, 4, 5, 15, 16, 17
+_FOR_GPU = 204
+"""Of heuristics: the GPU that they choose for, where it is not this one."""
 _TEXT = 405
 """Of a plan: all that it is, to be read by the same version of the library."""
 _MODE_A, _FALLBACK = 3, 2
@@ -84,7 +88,7 @@ class Convolution(PlanOfDevice):
             return
         banned, wanted = _banned(dtype), _TRIALS if CHOICES.tried else 1
         layouts = [(form.shape, form.strides) for form in forms]
-        given = product, dtype, layouts, geometry, sorted(banned), wanted
+        given = product, dtype, layouts, geometry, sorted(banned), wanted, common_gpu()
         self._name = name_for("convolution", driver().identity(), version(), *given)
         plans = _kept(self._name)
         if not plans:
@@ -201,7 +205,11 @@ def _tensor(kind: int, number: int, form: Any) -> int:
 def _ways(graph: int, mode: int) -> list[int]:
     """Configurations that the library proposes, the most promising first."""
     try:
-        found = closed(_HEURISTICS, ((201, DESCRIPTOR, (graph,)), (200, HEURISTIC, (mode,))))
+        attributes: list[Attribute] = [(201, DESCRIPTOR, (graph,)), (200, HEURISTIC, (mode,))]
+        gpu = described_gpu()
+        if gpu is not None:
+            attributes.append((_FOR_GPU, DESCRIPTOR, (gpu,)))
+        found = closed(_HEURISTICS, attributes)
         return read_descriptors(found, 202, _CONFIGURATION, _MOST_WAYS)
     except Refused:
         return []

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 from collections.abc import Sequence
-from ctypes import byref, c_bool, c_char, c_double, c_float, c_int, c_int64, c_void_p
+from ctypes import byref, c_bool, c_char, c_double, c_float, c_int, c_int32, c_int64, c_void_p
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,12 @@ from typing import Any
 from ..runtime.synchronization import HERE
 
 HANDLE, DATA_TYPE, BOOLEAN, INT64, FLOAT, DOUBLE, ADDRESS, MODE, HEURISTIC = range(9)
-NOTE, DESCRIPTOR, CHARACTER = 11, 15, 24
+NOTE, DESCRIPTOR, INT32, CHARACTER = 11, 15, 23, 24
 """What the library calls the types of attributes."""
 _IN_C = {
     HANDLE: c_void_p, DATA_TYPE: c_int, BOOLEAN: c_bool, INT64: c_int64, FLOAT: c_float, DOUBLE: c_double,
-    ADDRESS: c_void_p, MODE: c_int, HEURISTIC: c_int, NOTE: c_int, DESCRIPTOR: c_void_p, CHARACTER: c_char,
+    ADDRESS: c_void_p, MODE: c_int, HEURISTIC: c_int, NOTE: c_int, DESCRIPTOR: c_void_p, INT32: c_int32,
+    CHARACTER: c_char,
 }  # fmt: skip
 
 Attribute = tuple[int, int, Sequence[Any]]

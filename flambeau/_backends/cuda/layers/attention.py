@@ -198,7 +198,7 @@ def _serves(query: DeviceArray, key: DeviceArray, drops: bool) -> bool:
 
 def _asks_library() -> bool:
     """Whether cuDNN is asked first: not where results must not depend on the batch, since its plans do."""
-    return REPRODUCIBILITY.product is None and cudnn.library() is not None
+    return REPRODUCIBILITY.level is None and cudnn.library() is not None
 
 
 def _factor(scale: float | None, query: DeviceArray) -> float:

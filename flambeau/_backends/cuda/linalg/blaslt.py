@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...._codegen.machine.device_calls import device_product
+from ...._codegen.machine.device_calls import BETA, device_product
 from ..arrays.array import DeviceArray
 from ..memory.workspace import scratch
+from ..runtime.any_gpu import common_gpu
 from ..runtime.compile_queue import COMPILE_QUEUE
 from ..runtime.devices import PlanOfDevice
 from ..runtime.disk_cache import load, name_for, store
@@ -20,9 +21,18 @@ from ..runtime.synchronization import HERE
 
 TYPES = {"float32": 0, "float16": 2, "bfloat16": 14}
 """What CUDA calls the types of elements."""
+_WIDE_TYPES = {"float64": (1, np.float64), "complex64": (4, np.complex64), "complex128": (5, np.complex128)}
+"""Likewise, with NumPy's: factors of such a product are of the same type, of others of float32."""
+_HALVES = frozenset(("float16", "bfloat16"))
 EIGHT_BITS = {"float8_e4m3fn": 28, "float8_e5m2": 29}
-"""Likewise, of factors alone."""
-_SINGLE, _SHORTENED = 68, 77
+"""What CUDA calls types that operands alone have."""
+_SINGLE, _DOUBLE, _SHORTENED = 68, 70, 77
+_PACK = 8
+"""So many 16-bit floats the library's quick kernels read at a time."""
+_MULTIPROCESSORS = 15
+"""Of an operation: for how many the library chooses a way."""
+_ALIGNMENTS = range(5, 9)
+"""Of what is wished: the least alignments of left, right and results."""
 _TURN_A, _TURN_B, _EPILOGUE, _BIAS = 3, 4, 7, 8
 _SCALE_A, _SCALE_B, _QUICK_SUMS = 17, 18, 25
 _WITH_BIAS = 4
@@ -93,6 +103,11 @@ def _library() -> Any:
     return None
 
 
+def is_there() -> bool:
+    """Whether the library can be used."""
+    return _library() is not None
+
+
 @cache
 def _version() -> int:
     _library().cublasLtGetVersion.restype = c_size_t
@@ -125,27 +140,48 @@ def _ask() -> None:
     product._proposed(product._b, product._c, _WORKSPACE)
 
 
+def _is_packed(rows: int, inner: int, columns: int, left: Matrix, right: Matrix, batch: Batch | None) -> bool:
+    """Whether 16-bit floats are multiplied by kernels that all have one order of sums, if none divides them."""
+    apart = (batch.left | batch.right | batch.result) if batch else 0
+    return rows > 1 < columns and not (inner | columns | left.step | right.step | apart) % _PACK
+
+
 class Product(PlanOfDevice):
     """`alpha * left @ right + beta * result`, or plus a row, for matrices of one shape and layout."""
 
     def __init__(
         self, dtype: str, rows: int, inner: int, columns: int, left: Matrix, right: Matrix, biased: bool,
         shortened: bool, factors: tuple[str, str] | None = None, quick_sums: bool = False, any_rows: bool = False,
-        undivided: bool = False, batch: Batch | None = None,
+        undivided: bool = False, batch: Batch | None = None, step: int | None = None, alignment: int = 256,
     ) -> None:  # fmt: skip
         """`factors`: the types of left and right where these have 8 bits; `quick_sums`: in fewer bits than 32.
 
         `any_rows`: by the way for products with any number of rows, which does not divide sums. `undivided`: by one of
-        `ways`, none of which divides sums. `batch`: so many products of matrices that lie apart.
+        `ways`, none of which divides sums. `batch`: so many products of matrices that lie apart. `step`: how far the
+        rows of the result are apart. `alignment`: addresses are multiples of it.
         """
         api = _library()
         if api is None:
             raise Refused("cuBLASLt is not there")
-        kind = TYPES[dtype]
+        kind, factor_type = _WIDE_TYPES.get(dtype) or (TYPES[dtype], np.float32)
+        self._alignment = alignment
+        self._target, self._divides = 0, True
+        """For how many multiprocessors ways are chosen, 0 for those of the GPU; whether sums may be divided."""
+        if (gpu := common_gpu()) is not None:
+            # Kernels for tensor cores are chosen by more than that. But those that divide no sum add up in one order.
+            if dtype not in _HALVES and factors is None and not shortened:
+                self._target = gpu.fewest
+            elif any_rows or _is_packed(rows, inner, columns, left, right, batch):
+                self._divides = False
+            else:
+                raise Refused("cuBLASLt: this product's order of sums depends on the GPU")
         of_left, of_right = (kind, kind) if factors is None else (EIGHT_BITS[each] for each in factors)
         self._operation = c_void_p()
-        way = _SHORTENED if shortened and dtype == "float32" else _SINGLE
-        _check(api.cublasLtMatmulDescCreate(byref(self._operation), way, 0))
+        way = _DOUBLE if dtype in ("float64", "complex128") else _SINGLE
+        if shortened and dtype in ("float32", "complex64"):
+            way = _SHORTENED
+        factor_kind = kind if dtype in _WIDE_TYPES else TYPES["float32"]
+        _check(api.cublasLtMatmulDescCreate(byref(self._operation), way, factor_kind))
         self._set(_TURN_A, c_int32(right.turned))
         self._set(_TURN_B, c_int32(left.turned))
         if biased:
@@ -156,7 +192,7 @@ class Product(PlanOfDevice):
         shape_b = (rows, inner) if left.turned else (inner, rows)
         self._a = self._layout(of_right, *shape_a, right.step)
         self._b = self._layout(of_left, *shape_b, left.step)
-        self._c = self._layout(kind, columns, rows, columns)
+        self._c = self._layout(kind, columns, rows, step or columns)
         if batch is not None:
             self._repeat(self._a, batch.products, batch.right)
             self._repeat(self._b, batch.products, batch.left)
@@ -170,17 +206,21 @@ class Product(PlanOfDevice):
             self.ways = self._proposed(self._b, self._c, 0, _MOST_WAYS)
             self._way = _Way.from_buffer_copy(self.ways[0])
         else:
-            given = dtype, (rows, inner, columns), left, right, biased, way, factors, quick_sums
+            given = (
+                dtype, (rows, inner, columns), left, right, biased, way, factors, quick_sums, batch, step, alignment,
+                self._target, self._divides,
+            )  # fmt: skip
             self._way = self._kept_or_chosen(name_for("product", driver().identity(), _version(), *given))
         self._room = self._way.workspace
         self._biased = biased
         self._bias = c_uint64()
         self._factors = 1.0, 0.0
-        self._numbers = (c_float * 2)(*self._factors)
+        self._numbers: Any = np.zeros((2, BETA), np.uint8).view(factor_type)[:, 0]
+        self._numbers[:] = self._factors
         function = ctypes.cast(api.cublasLtMatmul, c_void_p).value
         layouts = (each.value for each in (self._b, self._a, self._c))
         entries = (
-            function, id(Failed), _handle(HERE.ordinal).value, self._operation.value, ctypes.addressof(self._numbers),
+            function, id(Failed), _handle(HERE.ordinal).value, self._operation.value, self._numbers.ctypes.data,
             *layouts, ctypes.addressof(self._way), self._room,
         )  # fmt: skip
         self._table = np.array(entries, np.int64)
@@ -215,7 +255,7 @@ class Product(PlanOfDevice):
             if COMPILE_QUEUE.steps is not None:
                 _wake()
             return _Way.from_buffer_copy(content)
-        found = self._proposed(self._b, self._c, _WORKSPACE)[0]
+        found = self._proposed(self._b, self._c, _WORKSPACE if self._divides else 0)[0]
         store(name, bytes(found))
         return found
 
@@ -240,9 +280,14 @@ class Product(PlanOfDevice):
             if not workspace:
                 none = c_uint32(0)
                 _check(api.cublasLtMatmulPreferenceSetAttribute(wish, _WAYS_TO_JOIN, byref(none), c_size_t(4)))
+            for each in _ALIGNMENTS:
+                least = c_uint32(self._alignment)
+                _check(api.cublasLtMatmulPreferenceSetAttribute(wish, each, byref(least), c_size_t(4)))
+            self._set(_MULTIPROCESSORS, c_int32(self._target))
             given = self._operation, self._a, left, result, result
             _check(api.cublasLtMatmulAlgoGetHeuristic(_handle(HERE.ordinal), *given, wish, most, found, byref(count)))
         finally:
+            self._set(_MULTIPROCESSORS, c_int32(0))
             api.cublasLtMatmulPreferenceDestroy(wish)
         proposed = [_Way.from_buffer_copy(each) for each in found[: count.value] if not each.state]
         if not proposed:
@@ -266,7 +311,7 @@ class Product(PlanOfDevice):
             self._set(_BIAS, self._bias)
         if self._factors != (alpha, beta):
             self._factors = alpha, beta
-            self._numbers[0], self._numbers[1] = alpha, beta
+            self._numbers[:] = alpha, beta
 
     def scaled(self, result: DeviceArray, left: DeviceArray, right: DeviceArray, of_left: int, of_right: int) -> None:
         """The product times two numbers, whose addresses are given: of factors of 8 bits."""

@@ -19,13 +19,14 @@ import numpy as np
 
 from ...._codegen.cuda.products import FIELDS, TINY, Form, Tile, product_source
 from ...._core.arrays.quick import name_of
+from ...._core.process.gpu_choices import CHOICES
 from ...._core.process.reproducibility import REPRODUCIBILITY, NotKept
 from ..arrays.array import empty, form_of, from_host, to_host
 from ..runtime.driver import Launch, driver
 from ..runtime.synchronization import HERE
 from ..runtime.trials import Buffers, Call, count_alike, quickest_alike
 from .blas import Product, placed
-from .blaslt import Batch, Failed, Matrix, Refused
+from .blaslt import Batch, Failed, Matrix, Refused, is_there
 from .blaslt import Product as LibraryProduct
 
 _HALVES = frozenset(("float16", "bfloat16"))
@@ -52,9 +53,39 @@ def multiplying(target: Any, first: Any, second: Any, added: bool = False) -> Pr
 
     By the library; where results must not depend on the batch, in one order.
     """
-    if REPRODUCIBILITY.product is None:
-        return driver().product(target, first, second, added)
-    return _in_order(target, first, second, added, False)
+    if REPRODUCIBILITY.product is not None:
+        return _in_order(target, first, second, added, False)
+    if REPRODUCIBILITY.level is not None and is_there():
+        return _on_any_gpu(target, first, second, added)
+    return driver().product(target, first, second, added)
+
+
+def _on_any_gpu(target: Any, first: Any, second: Any, added: bool) -> Product:
+    """The product by a way that does not depend on which GPU of its architecture this is."""
+    name, item = name_of(target.dtype), target.itemsize
+    *outer, rows, inner = first.shape
+    columns, count = second.shape[-1], math.prod(outer)
+    (turn_a, step_a, apart_a), (turn_b, step_b, apart_b) = placed(first), placed(second)
+    left, right = Matrix(bool(turn_a), step_a), Matrix(bool(turn_b), step_b)
+    batch = Batch(count, apart_a, apart_b, rows * columns) if count > 1 else None
+    step, shortened = max(target.strides[-2] // item, columns), CHOICES.shortened_products
+    given = name, rows, inner, columns, left, right, False, shortened, None, False, False, False, batch, step
+    plans: dict[bool, Product] = {}
+
+    def planned(is_aligned: bool) -> Product:
+        try:
+            product = LibraryProduct(*given, _ALIGNED + 1 if is_aligned else item)
+        except Refused:
+            return _generated(target, first, second, added, False)
+        return product.increase if added else product.multiply
+
+    def multiply(result: int, left: int, right: int) -> None:
+        is_aligned = not (result | left | right) & _ALIGNED
+        if is_aligned not in plans:
+            plans[is_aligned] = planned(is_aligned)
+        plans[is_aligned](result, left, right)
+
+    return multiply
 
 
 def rows_product(target: Any, first: Any, second: Any, biased: bool = False) -> Call:

@@ -13,7 +13,6 @@ from ...._core.arrays.quick import name_of
 from ...._core.process.gpu_choices import CHOICES
 from ...._core.process.reproducibility import REPRODUCIBILITY
 from ..arrays.array import DeviceArray, empty, form_of, of_form, zeros
-from ..runtime.driver import driver
 from ..runtime.plans import of_level
 from . import blaslt
 from .blas import Product, placed
@@ -189,9 +188,9 @@ def _planned_product(target: Any, first: Any, second: Any, over_samples: bool) -
     Without it the library looks each time for the way to multiply them, which takes longer than to begin with it.
     """
     in_order = REPRODUCIBILITY.product is not None and not over_samples
-    by_library = rows_product(target, first, second) if in_order else driver().product(target, first, second)
+    by_library = rows_product(target, first, second) if in_order else multiplying(target, first, second)
     name = name_of(target.dtype)
-    if name not in blaslt.TYPES or in_order:
+    if name not in blaslt.TYPES or REPRODUCIBILITY.level is not None:
         return by_library
     (rows, inner), columns = first.shape, second.shape[1]
     try:

@@ -9,11 +9,12 @@ import numpy as np
 from ...._core.arrays.quick import name_of
 from ...._core.process.reproducibility import REPRODUCIBILITY
 from ..arrays.array import DeviceArray, empty
+from ..runtime.plans import of_level
 from .blaslt import EIGHT_BITS, TYPES, Matrix, Product, Refused
 
 _PACK = 16
 """So many of them are read at a time: rows and columns begin at multiples of it."""
-_plans: dict[Any, Product | None] = {}
+_plans: dict[Any, Product | None] = of_level({})
 
 
 def product(

@@ -13,6 +13,7 @@ from ...._core.arrays.quick import name_of
 from ...._core.generator import default_generator
 from ...._core.random.philox import PhiloxGenerator, cuda_generator, generator_of
 from ..arrays.array import DeviceArray, empty
+from ..runtime.any_gpu import resident_threads
 from ..runtime.driver import driver
 from ..runtime.recording import position
 from ..runtime.synchronization import HERE
@@ -36,7 +37,7 @@ def source_of(generator: Any) -> PhiloxGenerator:
 
 def blocks_for(count: int, unroll: int) -> tuple[int, int]:
     """How many blocks draw `count` numbers, and how many words each thread takes at most."""
-    blocks = min(-(-count // THREADS), driver().resident_threads() // THREADS)
+    blocks = min(-(-count // THREADS), resident_threads() // THREADS)
     return blocks, ((count - 1) // (THREADS * blocks * unroll) + 1) * 4
 
 

@@ -18,6 +18,7 @@ from ...._codegen.rows import programs
 from ...._core.arrays.quick import name_of
 from ...._core.process.reproducibility import REPRODUCIBILITY
 from ..arrays.array import DeviceArray, Together, dense, empty, form_of, of_form, of_forms, together
+from ..runtime.any_gpu import resident_threads
 from ..runtime.driver import driver
 from ..runtime.plans import of_level
 from .reduce import reduced
@@ -64,7 +65,7 @@ def _plan(
     threads = layout.along * layout.across
     blocks = -(-rows // layout.across)
     if program.stores_to(COLUMN):
-        blocks = min(blocks, max(1, driver().resident_threads() // (2 * threads)))
+        blocks = min(blocks, max(1, resident_threads() // (2 * threads)))
     return _Plan(
         _compiled(describe, flags, layout),
         blocks,

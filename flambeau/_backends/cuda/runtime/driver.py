@@ -161,8 +161,8 @@ class Driver(Protocol):
     def block_threads(self, wanted: int) -> int:
         """How many threads of a block can meet, of so many wanted."""
 
-    def resident_threads(self) -> int:
-        """How many threads can be on the device at a time."""
+    def resident_threads(self, multiprocessors: int) -> int:
+        """How many threads can be on so many multiprocessors at a time; 0: on those of the device."""
 
     def generation(self) -> int:
         """The device's compute capability, times ten: which instructions it has."""
@@ -197,7 +197,7 @@ class CupyDriver:
         self.allocate = self.pool.allocate
         self._blas: Blas | None = None
         self._faults: Faults | None = None
-        self._resident_threads: int | None = None
+        self._shares: tuple[int, int] | None = None
         self._generation: int | None = None
         self._identity: str | None = None
         self._condition: Launch | None = None
@@ -433,12 +433,12 @@ class CupyDriver:
     def block_threads(self, wanted: int) -> int:
         return wanted
 
-    def resident_threads(self) -> int:
-        if self._resident_threads is None:  # the library asks the device for every attribute there is
+    def resident_threads(self, multiprocessors: int) -> int:
+        if self._shares is None:  # the library asks the device for every attribute there is
             found = self._library.Device(self.ordinal).attributes
-            count, each = found["MultiProcessorCount"], found["MaxThreadsPerMultiProcessor"]
-            self._resident_threads = int(count) * int(each)
-        return self._resident_threads
+            self._shares = int(found["MultiProcessorCount"]), int(found["MaxThreadsPerMultiProcessor"])
+        count, each = self._shares
+        return (multiprocessors or count) * each
 
     def generation(self) -> int:
         if self._generation is None:

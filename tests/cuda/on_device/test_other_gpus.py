@@ -1,4 +1,4 @@
-"""Products and convolutions have the bits of another GPU of the architecture at "run", and others where none is asked for."""
+"""Products and convolutions have the bits of another GPU of the architecture at "run", and need a level for that."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ def _digests(file: Path, gpu: str, level: str, only: str) -> dict[str, str]:
     return found
 
 
+@pytest.mark.needs_gpu
 @pytest.mark.parametrize("only", ["product (*, 768, 100) float32*", "convolution (2, 32,*"])
 def test_another_gpu_gives_the_same_bits(tmp_path: Path, only: str) -> None:
     own, other = (_digests(tmp_path / "found", gpu, "run", only) for gpu in ("", "H20"))
@@ -27,6 +28,7 @@ def test_another_gpu_gives_the_same_bits(tmp_path: Path, only: str) -> None:
     assert {name: each for name, each in other.items() if not each.endswith(UNWRITTEN) and each != own[name]} == {}
 
 
+@pytest.mark.needs_gpu
 def test_without_a_level_it_does_not(tmp_path: Path) -> None:
     own, other = (_digests(tmp_path / "found", gpu, "none", "product (*, 768, 100) float32*") for gpu in ("", "H20"))
     assert any(own[name] != other[name] for name in own if name != "multiprocessors")

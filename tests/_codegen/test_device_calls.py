@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flambeau._codegen.machine.device_calls import device_launch, device_product
+from flambeau._codegen.machine.device_calls import BETA, device_launch, device_product
 
 _NUMBER, _WORD = ctypes.c_uint, ctypes.c_uint64
 _LAUNCH = ctypes.CFUNCTYPE(ctypes.c_int, _WORD, *[_NUMBER] * 7, *[_WORD] * 3)
@@ -66,5 +66,5 @@ def test_a_product_is_told_what_stands_in_its_table() -> None:
     handle, operation, factors, left, right, result, way, room = range(100, 108)
     table = _table(function, handle, operation, factors, left, right, result, way, room)
     device_product()(table, 1, 2, 3, 4, 5)
-    operands = [3, right, 2, left, factors + 4, 1, result, 1, result]
+    operands = [3, right, 2, left, factors + BETA, 1, result, 1, result]
     assert seen == [handle, operation, factors, *operands, way, 4, room, 5]

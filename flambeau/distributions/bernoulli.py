@@ -24,8 +24,6 @@ class Bernoulli(_ProbsOrLogits, ExponentialFamily):
     Args:
         probs (Tensor or float, optional): the probability of one; give it or `logits`.
         logits (Tensor or float, optional): the log-odds of one; give them or `probs`.
-        validate_args (bool, optional): whether to check parameters and values: one outside of its domain raises
-            ValueError. None means the setting of `Distribution.set_default_validate_args`.
 
     Example:
         >>> d = torch.distributions.Bernoulli(torch.tensor([0.0, 1.0]))

@@ -22,8 +22,6 @@ class Beta(ExponentialFamily):
     Args:
         concentration1 (Tensor or float): the first parameter: larger values move the mass towards one.
         concentration0 (Tensor or float): the second parameter: larger values move the mass towards zero.
-        validate_args (bool, optional): whether to check parameters and values: one outside of its domain raises
-            ValueError. None means the setting of `Distribution.set_default_validate_args`.
 
     Example:
         >>> d = torch.distributions.Beta(torch.tensor(2.0), torch.tensor(2.0))

@@ -23,8 +23,6 @@ class Binomial(_ProbsOrLogits):
         total_count (Tensor or int): the number of trials. Default: `1`.
         probs (Tensor or float, optional): the probability of success; give it or `logits`.
         logits (Tensor or float, optional): the log-odds of success; give them or `probs`.
-        validate_args (bool, optional): whether to check parameters and values: one outside of its domain raises
-            ValueError. None means the setting of `Distribution.set_default_validate_args`.
 
     Example:
         >>> d = torch.distributions.Binomial(10, torch.tensor([0.5]))

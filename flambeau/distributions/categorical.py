@@ -27,8 +27,6 @@ class Categorical(_ProbsOrLogits):
             Give these or `logits`.
         logits (Tensor, optional): the unnormalised log-probabilities along the last dimension, (..., K); give these or
             `probs`.
-        validate_args (bool, optional): whether to check parameters and values: one outside of its domain raises
-            ValueError. None means the setting of `Distribution.set_default_validate_args`.
     """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {

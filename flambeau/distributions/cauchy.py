@@ -19,8 +19,6 @@ class Cauchy(LocationScale):
     Args:
         loc (Tensor or float): the centre, where the density is largest.
         scale (Tensor or float): the half-width at half the largest density.
-        validate_args (bool, optional): whether to check parameters and values: one outside of its domain raises
-            ValueError. None means the setting of `Distribution.set_default_validate_args`.
 
     Example:
         >>> torch.distributions.Cauchy(torch.tensor(0.0), torch.tensor(1.0)).cdf(torch.tensor(1.0))

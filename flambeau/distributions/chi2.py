@@ -17,8 +17,6 @@ class Chi2(Gamma):
 
     Args:
         df (Tensor or float): the degrees of freedom.
-        validate_args (bool, optional): whether to check parameters and values: one outside of its domain raises
-            ValueError. None means the setting of `Distribution.set_default_validate_args`.
 
     Example:
         >>> torch.distributions.Chi2(torch.tensor([3.0])).mean

@@ -28,8 +28,6 @@ class ContinuousBernoulli(_ProbsOrLogits, ExponentialFamily):
         logits (Tensor or float, optional): the same as log-odds; give them or `probs`.
         lims (tuple[float, float]): where, around one half, a Taylor series is used in place of the formula, which is
             unstable there. Default: `(0.499, 0.501)`.
-        validate_args (bool, optional): whether to check parameters and values: one outside of its domain raises
-            ValueError. None means the setting of `Distribution.set_default_validate_args`.
 
     Example:
         >>> torch.distributions.ContinuousBernoulli(torch.tensor([0.5])).mean

@@ -42,8 +42,6 @@ class Dirichlet(ExponentialFamily):
 
     Args:
         concentration (Tensor): the parameters along the last dimension, (..., K).
-        validate_args (bool, optional): whether to check parameters and values: one outside of its domain raises
-            ValueError. None means the setting of `Distribution.set_default_validate_args`.
 
     Example:
         >>> torch.distributions.Dirichlet(torch.tensor([1.0, 3.0])).mean

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, TypeVar
 
 import flambeau
 from flambeau import Size, Tensor
+from flambeau._core.text.inherited_docs import documented_like
 
 from . import constraints
 from ._validation import holds
@@ -57,6 +58,11 @@ class Distribution:
     _validate_args: bool = __debug__
     _batched: ClassVar[tuple[str, ...]]
     """The attributes, tensors and distributions, that `expand` gives a new batch shape."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if cls.__module__.startswith(f"{__package__}."):
+            documented_like(Distribution)(cls)  # they all have `validate_args`
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:

@@ -18,8 +18,6 @@ class ExponentialFamily(Distribution):
     Args:
         batch_shape (sequence of ints): the shape of the batch of distributions. Default: `torch.Size([])`.
         event_shape (sequence of ints): the shape of one sample. Default: `torch.Size([])`.
-        validate_args (bool, optional): whether to check parameters and values: one outside of its domain raises
-            ValueError. None means the setting of `Distribution.set_default_validate_args`.
 
     Example:
         >>> issubclass(torch.distributions.Gamma, torch.distributions.ExponentialFamily)

@@ -20,8 +20,6 @@ class Exponential(ExponentialFamily):
 
     Args:
         rate (Tensor or float): how many events happen in a unit of time.
-        validate_args (bool, optional): whether to check parameters and values: one outside of its domain raises
-            ValueError. None means the setting of `Distribution.set_default_validate_args`.
 
     Example:
         >>> d = torch.distributions.Exponential(torch.tensor([2.0]))

@@ -24,8 +24,6 @@ class FisherSnedecor(Distribution):
     Args:
         df1 (Tensor or float): the degrees of freedom of the numerator.
         df2 (Tensor or float): the degrees of freedom of the denominator.
-        validate_args (bool, optional): whether to check parameters and values: one outside of its domain raises
-            ValueError. None means the setting of `Distribution.set_default_validate_args`.
 
     Example:
         >>> torch.distributions.FisherSnedecor(torch.tensor([2.0]), torch.tensor([4.0])).mean

@@ -22,8 +22,6 @@ class Gamma(ExponentialFamily):
     Args:
         concentration (Tensor or float): how many events to wait for; any positive number.
         rate (Tensor or float): how many events happen in a unit of time.
-        validate_args (bool, optional): whether to check parameters and values: one outside of its domain raises
-            ValueError. None means the setting of `Distribution.set_default_validate_args`.
 
     Example:
         >>> d = torch.distributions.Gamma(torch.tensor([2.0]), torch.tensor([4.0]))

@@ -26,8 +26,6 @@ class GeneralizedPareto(Distribution):
         loc (Tensor or float): the threshold.
         scale (Tensor or float): the size of the excess.
         concentration (Tensor or float): the weight of the tail.
-        validate_args (bool, optional): whether to check parameters and values: one outside of its domain raises
-            ValueError. None means the setting of `Distribution.set_default_validate_args`.
 
     Example:
         >>> d = torch.distributions.GeneralizedPareto(torch.tensor([1.0]), torch.tensor([2.0]), torch.tensor([0.5]))

@@ -23,8 +23,6 @@ class Gumbel(TransformedDistribution):
     Args:
         loc (Tensor or float): the mode.
         scale (Tensor or float): the width.
-        validate_args (bool, optional): whether to check parameters and values: one outside of its domain raises
-            ValueError. None means the setting of `Distribution.set_default_validate_args`.
 
     Example:
         >>> torch.distributions.Gumbel(torch.tensor([1.0]), torch.tensor([2.0])).mean

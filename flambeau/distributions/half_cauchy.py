@@ -20,8 +20,6 @@ class HalfCauchy(_Folded):
 
     Args:
         scale (Tensor or float): the half-width of the Cauchy distribution.
-        validate_args (bool, optional): whether to check parameters and values: one outside of its domain raises
-            ValueError. None means the setting of `Distribution.set_default_validate_args`.
 
     Example:
         >>> torch.distributions.HalfCauchy(torch.tensor([1.0])).cdf(torch.tensor([1.0]))

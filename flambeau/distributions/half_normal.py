@@ -20,8 +20,6 @@ class HalfNormal(_Folded):
 
     Args:
         scale (Tensor or float): the standard deviation of the normal distribution.
-        validate_args (bool, optional): whether to check parameters and values: one outside of its domain raises
-            ValueError. None means the setting of `Distribution.set_default_validate_args`.
 
     Example:
         >>> torch.distributions.HalfNormal(torch.tensor([1.0])).mean

@@ -23,8 +23,6 @@ class Independent(Distribution):
     Args:
         base_distribution (Distribution): the distribution.
         reinterpreted_batch_ndims (int): how many of the last batch dimensions belong to the event.
-        validate_args (bool, optional): whether to check parameters and values: one outside of its domain raises
-            ValueError. None means the setting of `Distribution.set_default_validate_args`.
     """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {}

@@ -22,8 +22,6 @@ class InverseGamma(TransformedDistribution):
     Args:
         concentration (Tensor or float): the shape parameter.
         rate (Tensor or float): how many events happen in a unit of time.
-        validate_args (bool, optional): whether to check parameters and values: one outside of its domain raises
-            ValueError. None means the setting of `Distribution.set_default_validate_args`.
 
     Example:
         >>> torch.distributions.InverseGamma(torch.tensor([3.0]), torch.tensor([4.0])).mean

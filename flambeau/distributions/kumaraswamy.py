@@ -24,8 +24,6 @@ class Kumaraswamy(TransformedDistribution):
     Args:
         concentration1 (Tensor or float): the exponent of x, `a`.
         concentration0 (Tensor or float): the exponent outside, `b`.
-        validate_args (bool, optional): whether to check parameters and values: one outside of its domain raises
-            ValueError. None means the setting of `Distribution.set_default_validate_args`.
 
     Example:
         >>> torch.distributions.Kumaraswamy(torch.tensor([1.0]), torch.tensor([1.0])).mean

@@ -19,8 +19,6 @@ class Laplace(LocationScale):
     Args:
         loc (Tensor or float): the mean.
         scale (Tensor or float): the mean distance from `loc`.
-        validate_args (bool, optional): whether to check parameters and values: one outside of its domain raises
-            ValueError. None means the setting of `Distribution.set_default_validate_args`.
 
     Example:
         >>> torch.distributions.Laplace(torch.tensor([1.0]), torch.tensor([2.0])).variance

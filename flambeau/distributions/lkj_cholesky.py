@@ -27,8 +27,6 @@ class LKJCholesky(Distribution):
         dim (int): the number of rows and columns of the matrices.
         concentration (Tensor or float): above 1, matrices near the identity are likelier; at 1 all are equally likely.
             Default: `1.0`.
-        validate_args (bool, optional): whether to check parameters and values: one outside of its domain raises
-            ValueError. None means the setting of `Distribution.set_default_validate_args`.
 
     Example:
         >>> torch.distributions.LKJCholesky(3, 0.5).sample().shape

@@ -20,8 +20,6 @@ class LogNormal(TransformedDistribution):
     Args:
         loc (Tensor or float): the mean of the logarithm.
         scale (Tensor or float): the standard deviation of the logarithm.
-        validate_args (bool, optional): whether to check parameters and values: one outside of its domain raises
-            ValueError. None means the setting of `Distribution.set_default_validate_args`.
 
     Example:
         >>> torch.distributions.LogNormal(torch.tensor([0.0]), torch.tensor([1.0])).mean

@@ -21,8 +21,6 @@ class LogisticNormal(TransformedDistribution):
     Args:
         loc (Tensor or float): the mean of the normal vectors.
         scale (Tensor or float): the standard deviation of the normal vectors.
-        validate_args (bool, optional): whether to check parameters and values: one outside of its domain raises
-            ValueError. None means the setting of `Distribution.set_default_validate_args`.
 
     Example:
         >>> torch.distributions.LogisticNormal(torch.zeros(2), torch.ones(2)).sample().shape

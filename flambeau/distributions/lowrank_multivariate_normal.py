@@ -45,8 +45,6 @@ class LowRankMultivariateNormal(Distribution):
         loc (Tensor): the mean, (..., N).
         cov_factor (Tensor): the factor of the covariance, (..., N, rank).
         cov_diag (Tensor): what is added to its diagonal, (..., N).
-        validate_args (bool, optional): whether to check parameters and values: one outside of its domain raises
-            ValueError. None means the setting of `Distribution.set_default_validate_args`.
 
     Example:
         >>> factor = torch.tensor([[1.0], [1.0]])

@@ -22,8 +22,6 @@ class MixtureSameFamily(Distribution):
     Args:
         mixture_distribution (Categorical): the distribution that chooses a component.
         component_distribution (Distribution): the components, along the last batch dimension.
-        validate_args (bool, optional): whether to check parameters and values: one outside of its domain raises
-            ValueError. None means the setting of `Distribution.set_default_validate_args`.
 
     Example:
         >>> mix = torch.distributions.Categorical(torch.tensor([0.25, 0.75]))

@@ -24,8 +24,6 @@ class Multinomial(OfCategorical):
         total_count (int): the number of draws. Default: `1`.
         probs (Tensor, optional): the probabilities of the outcomes, (..., K); give these or `logits`.
         logits (Tensor, optional): the log-odds or unnormalised log-probabilities; give these or `probs`, not both.
-        validate_args (bool, optional): whether to check parameters and values: one outside of its domain raises
-            ValueError. None means the setting of `Distribution.set_default_validate_args`.
 
     Example:
         >>> d = torch.distributions.Multinomial(10, torch.tensor([0.5, 0.5]))

@@ -25,8 +25,6 @@ class NegativeBinomial(_ProbsOrLogits):
         total_count (Tensor or float): the number of failures at which the trials end.
         probs (Tensor or float, optional): the probability of success; give it or `logits`.
         logits (Tensor or float, optional): the log-odds of success; give them or `probs`.
-        validate_args (bool, optional): whether to check parameters and values: one outside of its domain raises
-            ValueError. None means the setting of `Distribution.set_default_validate_args`.
 
     Example:
         >>> torch.distributions.NegativeBinomial(torch.tensor([3.0]), torch.tensor([0.5])).mean

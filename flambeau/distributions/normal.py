@@ -24,8 +24,6 @@ class Normal(LocationScale, ExponentialFamily):
     Args:
         loc (Tensor or float): the mean.
         scale (Tensor or float): the standard deviation.
-        validate_args (bool, optional): whether to check parameters and values: one outside of its domain raises
-            ValueError. None means the setting of `Distribution.set_default_validate_args`.
     """
 
     _batched = ("loc", "scale")

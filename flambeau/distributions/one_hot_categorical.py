@@ -23,8 +23,6 @@ class OneHotCategorical(OfCategorical):
     Args:
         probs (Tensor, optional): the probabilities along the last dimension, (..., K); give these or `logits`.
         logits (Tensor, optional): the log-odds or unnormalised log-probabilities; give these or `probs`, not both.
-        validate_args (bool, optional): whether to check parameters and values: one outside of its domain raises
-            ValueError. None means the setting of `Distribution.set_default_validate_args`.
 
     Example:
         >>> torch.distributions.OneHotCategorical(torch.tensor([0.0, 1.0])).sample()

@@ -23,8 +23,6 @@ class Pareto(TransformedDistribution):
     Args:
         scale (Tensor or float): the smallest number.
         alpha (Tensor or float): how fast the tail falls.
-        validate_args (bool, optional): whether to check parameters and values: one outside of its domain raises
-            ValueError. None means the setting of `Distribution.set_default_validate_args`.
 
     Example:
         >>> torch.distributions.Pareto(torch.tensor([1.0]), torch.tensor([3.0])).mean

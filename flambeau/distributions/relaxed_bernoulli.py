@@ -68,8 +68,6 @@ class RelaxedBernoulli(TransformedDistribution):
         temperature (Tensor or float): how soft the samples are; they become hard as it falls to zero.
         probs (Tensor or float, optional): the probability of one; give it or `logits`.
         logits (Tensor or float, optional): the log-odds of one; give them or `probs`.
-        validate_args (bool, optional): whether to check parameters and values: one outside of its domain raises
-            ValueError. None means the setting of `Distribution.set_default_validate_args`.
 
     Example:
         >>> d = torch.distributions.RelaxedBernoulli(torch.tensor(0.1), torch.tensor([0.5], requires_grad=True))

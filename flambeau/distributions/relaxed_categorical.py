@@ -86,8 +86,6 @@ class RelaxedOneHotCategorical(TransformedDistribution):
         temperature (Tensor or float): how soft the samples are; they become hard as it falls to zero.
         probs (Tensor, optional): the probabilities along the last dimension, (..., K); give these or `logits`.
         logits (Tensor, optional): the log-odds or unnormalised log-probabilities; give these or `probs`, not both.
-        validate_args (bool, optional): whether to check parameters and values: one outside of its domain raises
-            ValueError. None means the setting of `Distribution.set_default_validate_args`.
 
     Example:
         >>> d = torch.distributions.RelaxedOneHotCategorical(torch.tensor(0.5), torch.tensor([0.2, 0.8]))

@@ -25,8 +25,6 @@ class StudentT(Distribution):
         df (Tensor or float): the degrees of freedom.
         loc (Tensor or float): the centre. Default: `0.0`.
         scale (Tensor or float): the width. Default: `1.0`.
-        validate_args (bool, optional): whether to check parameters and values: one outside of its domain raises
-            ValueError. None means the setting of `Distribution.set_default_validate_args`.
 
     Example:
         >>> torch.distributions.StudentT(torch.tensor([4.0])).variance

@@ -30,8 +30,6 @@ class TransformedDistribution(Distribution):
     Args:
         base_distribution (Distribution): the distribution of x.
         transforms (Transform or list of Transforms): one transform, or several, the first one first.
-        validate_args (bool, optional): whether to check parameters and values: one outside of its domain raises
-            ValueError. None means the setting of `Distribution.set_default_validate_args`.
     """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {}

@@ -22,8 +22,6 @@ class Uniform(Distribution):
     Args:
         low (Tensor or float): the smallest number.
         high (Tensor or float): the upper end, which is not drawn itself.
-        validate_args (bool, optional): whether to check parameters and values: one outside of its domain raises
-            ValueError. None means the setting of `Distribution.set_default_validate_args`.
 
     Example:
         >>> d = torch.distributions.Uniform(torch.tensor([0.0]), torch.tensor([4.0]))

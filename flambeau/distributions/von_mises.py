@@ -23,8 +23,6 @@ class VonMises(Distribution):
     Args:
         loc (Tensor or float): the mean angle.
         concentration (Tensor or float): how close angles are to `loc`.
-        validate_args (bool, optional): whether to check parameters and values: one outside of its domain raises
-            ValueError. None means the setting of `Distribution.set_default_validate_args`.
 
     Example:
         >>> torch.distributions.VonMises(torch.tensor([1.0]), torch.tensor([4.0])).mean

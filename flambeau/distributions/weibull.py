@@ -22,8 +22,6 @@ class Weibull(TransformedDistribution):
     Args:
         scale (Tensor or float): the size of the life times.
         concentration (Tensor or float): above 1 the risk grows with age, below 1 it falls.
-        validate_args (bool, optional): whether to check parameters and values: one outside of its domain raises
-            ValueError. None means the setting of `Distribution.set_default_validate_args`.
 
     Example:
         >>> torch.distributions.Weibull(torch.tensor([2.0]), torch.tensor([1.0])).mean

@@ -28,8 +28,6 @@ class Wishart(_GivenByMatrix, ExponentialFamily):
         precision_matrix (Tensor, optional): the inverse of the covariance matrix; give one of the three matrices.
         scale_tril (Tensor, optional): the Cholesky factor of the covariance matrix, lower triangular; give one of the
             three matrices.
-        validate_args (bool, optional): whether to check parameters and values: one outside of its domain raises
-            ValueError. None means the setting of `Distribution.set_default_validate_args`.
 
     Example:
         >>> torch.distributions.Wishart(torch.tensor(4.0), torch.eye(2)).mean

@@ -45,7 +45,20 @@ __all__ = [
 
 
 class _Loss(Module):
+    """A loss of single elements or samples.
+
+    Args:
+        size_average (bool, optional): deprecated; use `reduction`.
+        reduce (bool, optional): deprecated; use `reduction`.
+        reduction (str): what becomes of the single losses: "mean", "sum", or "none" to keep them. Default: `"mean"`.
+    """
+
     reduction: str
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if cls.__module__ == __name__:
+            documented_like(_Loss)(cls)
 
     def __init__(self, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> None:
         super().__init__()
@@ -83,11 +96,6 @@ class L1Loss(_PlainLoss):
     """The absolute difference between input and target.
 
     `loss = abs(input - target)`
-
-    Args:
-        size_average (bool, optional): deprecated; use `reduction`.
-        reduce (bool, optional): deprecated; use `reduction`.
-        reduction (str): what becomes of the single losses: "mean", "sum", or "none" to keep them. Default: `"mean"`.
 
     Shape:
         input, target: any shape, the same for both
@@ -128,11 +136,6 @@ class SoftMarginLoss(_PlainLoss):
 
     `loss = log(1 + exp(-target * input))`
 
-    Args:
-        size_average (bool, optional): deprecated; use `reduction`.
-        reduce (bool, optional): deprecated; use `reduction`.
-        reduction (str): what becomes of the single losses: "mean", "sum", or "none" to keep them. Default: `"mean"`.
-
     Shape:
         input, target: any shape, the same for both; targets are -1 or 1
         output: a scalar, or with `reduction="none"` the shape of the input
@@ -150,11 +153,6 @@ class MultiLabelMarginLoss(_PlainLoss):
 
     For each sample the sum over right classes j and wrong classes i of `max(0, 1 - (input[j] - input[i])) / C`. Targets
     list the right classes first; -1 ends the list.
-
-    Args:
-        size_average (bool, optional): deprecated; use `reduction`.
-        reduce (bool, optional): deprecated; use `reduction`.
-        reduction (str): what becomes of the single losses: "mean", "sum", or "none" to keep them. Default: `"mean"`.
 
     Shape:
         input: (N, C) or (C,)
@@ -177,10 +175,7 @@ class NLLLoss(_WeightedLoss):
 
     Args:
         weight (Tensor, optional): (C,), what each class counts for; None means 1.
-        size_average (bool, optional): deprecated; use `reduction`.
         ignore_index (int): targets with this value count neither in the loss nor in its mean. Default: `-100`.
-        reduce (bool, optional): deprecated; use `reduction`.
-        reduction (str): what becomes of the single losses: "mean", "sum", or "none" to keep them. Default: `"mean"`.
 
     Shape:
         input: (N, C), (C,) or (N, C, *), log-probabilities such as those of `LogSoftmax`
@@ -224,10 +219,7 @@ class NLLLoss2d(NLLLoss):
 
     Args:
         weight (Tensor, optional): (C,), what each class counts for; None means 1.
-        size_average (bool, optional): deprecated; use `reduction`.
         ignore_index (int): targets with this value count neither in the loss nor in its mean. Default: `-100`.
-        reduce (bool, optional): deprecated; use `reduction`.
-        reduction (str): what becomes of the single losses: "mean", "sum", or "none" to keep them. Default: `"mean"`.
 
     Shape:
         input: (N, C, H, W), log-probabilities
@@ -265,11 +257,8 @@ class PoissonNLLLoss(_Loss):
     Args:
         log_input (bool): whether the input is the logarithm of the distribution's mean. Default: `True`.
         full (bool): whether to add Stirling's approximation of `log(target!)` for targets above 1. Default: `False`.
-        size_average (bool, optional): deprecated; use `reduction`.
         eps (float): a number added to the input before its logarithm is taken, with `log_input=False`. Default:
             `1e-08`.
-        reduce (bool, optional): deprecated; use `reduction`.
-        reduction (str): what becomes of the single losses: "mean", "sum", or "none" to keep them. Default: `"mean"`.
 
     Shape:
         input, target: any shape, the same for both
@@ -315,7 +304,6 @@ class GaussianNLLLoss(_Loss):
     Args:
         full (bool): whether to add the constant `0.5 * log(2 * pi)`. Default: `False`.
         eps (float): the smallest variance that counts. Default: `1e-06`.
-        reduction (str): what becomes of the single losses: "mean", "sum", or "none" to keep them. Default: `"mean"`.
 
     Shape:
         input, target: any shape, the same for both: the means and the numbers
@@ -351,8 +339,6 @@ class KLDivLoss(_Loss):
     divides by the number of elements.
 
     Args:
-        size_average (bool, optional): deprecated; use `reduction`.
-        reduce (bool, optional): deprecated; use `reduction`.
         reduction (str): what becomes of the single losses: "batchmean", "mean", "sum", or "none" to keep them. Default:
             `"mean"`.
         log_target (bool): whether the target holds log-probabilities too. Default: `False`.
@@ -393,9 +379,6 @@ class BCELoss(_WeightedLoss):
 
     Args:
         weight (Tensor, optional): factors of the losses, of a shape that broadcasts with the input's.
-        size_average (bool, optional): deprecated; use `reduction`.
-        reduce (bool, optional): deprecated; use `reduction`.
-        reduction (str): what becomes of the single losses: "mean", "sum", or "none" to keep them. Default: `"mean"`.
 
     Shape:
         input, target: any shape, the same for both; numbers from 0 to 1
@@ -424,9 +407,6 @@ class BCEWithLogitsLoss(_Loss):
 
     Args:
         weight (Tensor, optional): factors of the losses, of a shape that broadcasts with the input's.
-        size_average (bool, optional): deprecated; use `reduction`.
-        reduce (bool, optional): deprecated; use `reduction`.
-        reduction (str): what becomes of the single losses: "mean", "sum", or "none" to keep them. Default: `"mean"`.
         pos_weight (Tensor, optional): what a yes counts for, of a shape that broadcasts with the target's; None means
             1.
 
@@ -471,9 +451,6 @@ class HingeEmbeddingLoss(_Loss):
 
     Args:
         margin (float): how far apart unlike pairs should be. Default: `1.0`.
-        size_average (bool, optional): deprecated; use `reduction`.
-        reduce (bool, optional): deprecated; use `reduction`.
-        reduction (str): what becomes of the single losses: "mean", "sum", or "none" to keep them. Default: `"mean"`.
 
     Shape:
         input, target: any shape, the same for both; targets are 1 for similar pairs and -1 for unlike ones
@@ -631,7 +608,6 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         bias (bool): whether the linear layer has a bias. Default: `False`.
         device (device, optional): where the parameters and buffers lie; None means the default device.
         dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
-        reduction (str): what becomes of the single losses: "mean", "sum", or "none" to keep them. Default: `"mean"`.
         weight (Tensor, optional): (C,), what each class counts for; None means 1.
         ignore_index (int, optional): targets with this value do not count; None means that all count.
         label_smoothing (float): the share of the target that is spread evenly over all classes, between 0 and 1.
@@ -723,9 +699,6 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
 
     Args:
         weight (Tensor, optional): (C,), what each class counts for; None means 1.
-        size_average (bool, optional): deprecated; use `reduction`.
-        reduce (bool, optional): deprecated; use `reduction`.
-        reduction (str): what becomes of the single losses: "mean", "sum", or "none" to keep them. Default: `"mean"`.
 
     Shape:
         input: (N, C) or (C,), logits
@@ -751,9 +724,6 @@ class CosineEmbeddingLoss(_Loss):
 
     Args:
         margin (float): the cosine up to which unlike pairs cost nothing, from -1 to 1. Default: `0.0`.
-        size_average (bool, optional): deprecated; use `reduction`.
-        reduce (bool, optional): deprecated; use `reduction`.
-        reduction (str): what becomes of the single losses: "mean", "sum", or "none" to keep them. Default: `"mean"`.
 
     Shape:
         input1, input2: (N, D) or (D,)
@@ -788,9 +758,6 @@ class MarginRankingLoss(_Loss):
 
     Args:
         margin (float): by how much the scores should differ. Default: `0.0`.
-        size_average (bool, optional): deprecated; use `reduction`.
-        reduce (bool, optional): deprecated; use `reduction`.
-        reduction (str): what becomes of the single losses: "mean", "sum", or "none" to keep them. Default: `"mean"`.
 
     Shape:
         input1, input2, target: (N,) or (); a target of 1 wants the first score larger, -1 the second
@@ -827,9 +794,6 @@ class MultiMarginLoss(_WeightedLoss):
         p (int): the exponent, 1 or 2. Default: `1`.
         margin (float): by how much the right class should lead. Default: `1.0`.
         weight (Tensor, optional): (C,), what each class counts for; None means 1.
-        size_average (bool, optional): deprecated; use `reduction`.
-        reduce (bool, optional): deprecated; use `reduction`.
-        reduction (str): what becomes of the single losses: "mean", "sum", or "none" to keep them. Default: `"mean"`.
 
     Shape:
         input: (N, C) or (C,)
@@ -890,9 +854,6 @@ class TripletMarginLoss(_Loss):
         eps (float): a number added to the differences. Default: `1e-06`.
         swap (bool): whether the distance between positive and negative counts, where it is smaller than that to the
             anchor. Default: `False`.
-        size_average (bool, optional): deprecated; use `reduction`.
-        reduce (bool, optional): deprecated; use `reduction`.
-        reduction (str): what becomes of the single losses: "mean", "sum", or "none" to keep them. Default: `"mean"`.
 
     Shape:
         anchor, positive, negative: (N, D) or (D,)
@@ -953,7 +914,6 @@ class TripletMarginWithDistanceLoss(_Loss):
         margin (float): by how much nearer; positive. Default: `1.0`.
         swap (bool): whether the distance between positive and negative counts, where it is smaller than that to the
             anchor. Default: `False`.
-        reduction (str): what becomes of the single losses: "mean", "sum", or "none" to keep them. Default: `"mean"`.
 
     Shape:
         anchor, positive, negative: any shape that the distance takes
@@ -1005,7 +965,6 @@ class CTCLoss(_Loss):
 
     Args:
         blank (int): the class that stands for no label. Default: `0`.
-        reduction (str): what becomes of the single losses: "mean", "sum", or "none" to keep them. Default: `"mean"`.
         zero_infinity (bool): whether infinite losses, of targets that do not fit into their frames, and their gradients
             become 0. Default: `False`.
 

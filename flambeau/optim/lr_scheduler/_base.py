@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..._core.tensor import Tensor
+from ..._core.text.inherited_docs import documented_like
 from ..._dispatch.interpreter import RUN_OUTSIDE, runs_outside
 from .._update import as_scalar
 from ..optimizer import Optimizer
@@ -74,10 +75,9 @@ def state_of_function(function: Any) -> dict[str, Any] | None:
 
 
 class LRScheduler:
-    """The base of all schedules. A subclass computes the rates of all groups in `get_lr`.
-
-    It may do so from `self.last_epoch`, how often `step` was called, from `self.base_lrs`, the rates at the beginning,
-    and from the present rates in `self.optimizer.param_groups`.
+    """The base of all schedules. A subclass computes the rates of all groups in `get_lr`: from `self.last_epoch`, how
+    often `step` was called, from `self.base_lrs`, the rates at the beginning, and from the present rates in
+    `self.optimizer.param_groups`.
 
     Args:
         optimizer (Optimizer): the optimizer whose learning rates the schedule sets.
@@ -101,6 +101,11 @@ class LRScheduler:
     _step_count: int
     _UNSAVED: tuple[str, ...] = ("optimizer",)
     """Attributes that are no part of the state dictionary."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if cls.__module__.startswith(f"{__package__}."):
+            documented_like(LRScheduler)(cls)
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         check_optimizer(optimizer)

@@ -51,10 +51,8 @@ class SequentialLR(_Combined):
     """One schedule after the other: the next begins at each of the `milestones`.
 
     Args:
-        optimizer (Optimizer): the optimizer whose learning rates the schedule sets.
         schedulers (list): the schedules, in their order.
         milestones (list of ints): the steps at which something changes, in increasing order.
-        last_epoch (int): the number of the last step done, to resume; -1 begins anew. Default: `-1`.
 
     Raises:
         ValueError: there is not one milestone between each two schedulers.

@@ -17,10 +17,8 @@ class CosineAnnealingLR(LRScheduler):
     See "SGDR: Stochastic Gradient Descent with Warm Restarts", https://arxiv.org/abs/1608.03983.
 
     Args:
-        optimizer (Optimizer): the optimizer whose learning rates the schedule sets.
         T_max (int): how many steps half a wave takes.
         eta_min (float): the smallest learning rate. Default: `0.0`.
-        last_epoch (int): the number of the last step done, to resume; -1 begins anew. Default: `-1`.
 
     Raises:
         TypeError: `optimizer` is no Optimizer.
@@ -76,11 +74,9 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     rate inside of an epoch. See "SGDR: Stochastic Gradient Descent with Warm Restarts", https://arxiv.org/abs/1608.03983.
 
     Args:
-        optimizer (Optimizer): the optimizer whose learning rates the schedule sets.
         T_0 (int): how many steps the first cosine takes.
         T_mult (int): how many times longer each cosine is than the one before. Default: `1`.
         eta_min (float): the smallest learning rate. Default: `0.0`.
-        last_epoch (int): the number of the last step done, to resume; -1 begins anew. Default: `-1`.
 
     Example:
         >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)

@@ -43,7 +43,6 @@ class CyclicLR(_WithMomentum):
     Training Neural Networks", https://arxiv.org/abs/1506.01186.
 
     Args:
-        optimizer (Optimizer): the optimizer whose learning rates the schedule sets.
         base_lr (float or list of floats): the smallest learning rate, one for all groups or one for each.
         max_lr (float or list of floats): the largest learning rate, one for all groups or one for each.
         step_size_up (int): how many steps the way up takes. Default: `2000`.
@@ -58,7 +57,6 @@ class CyclicLR(_WithMomentum):
             down. Default: `True`.
         base_momentum (float): the smallest momentum, one for all groups or one for each. Default: `0.8`.
         max_momentum (float): the largest momentum, one for all groups or one for each. Default: `0.9`.
-        last_epoch (int): the number of the last step done, to resume; -1 begins anew. Default: `-1`.
 
     Example:
         >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0, momentum=0.9)
@@ -167,7 +165,6 @@ class OneCycleLR(_WithMomentum):
     Training of Neural Networks Using Large Learning Rates", https://arxiv.org/abs/1708.07120.
 
     Args:
-        optimizer (Optimizer): the optimizer whose learning rates the schedule sets.
         max_lr (float or list of floats): the largest learning rate, one for all groups or one for each.
         total_steps (int, optional): how many steps the cycle has; None means `epochs * steps_per_epoch`.
         epochs (int, optional): how many epochs the training has.
@@ -185,7 +182,6 @@ class OneCycleLR(_WithMomentum):
         final_div_factor (float): the last learning rate is the first one divided by this. Default: `10000.0`.
         three_phase (bool): whether the way down first ends at the first learning rate and then goes further. Default:
             `False`.
-        last_epoch (int): the number of the last step done, to resume; -1 begins anew. Default: `-1`.
 
     Raises:
         ValueError: neither `total_steps` nor both `epochs` and `steps_per_epoch` are given, or a number is not

@@ -50,9 +50,7 @@ class LambdaLR(_FunctionLR):
     `lr = initial_lr * lr_lambda(epoch)`.
 
     Args:
-        optimizer (Optimizer): the optimizer whose learning rates the schedule sets.
         lr_lambda (Factor or list of Factors): a function from the epoch to a factor, or one for each parameter group.
-        last_epoch (int): the number of the last step done, to resume; -1 begins anew. Default: `-1`.
 
     Raises:
         ValueError: there is not one function for each parameter group.
@@ -79,9 +77,7 @@ class MultiplicativeLR(_FunctionLR):
     """At each step the learning rate is multiplied by a function of the epoch.
 
     Args:
-        optimizer (Optimizer): the optimizer whose learning rates the schedule sets.
         lr_lambda (Factor or list of Factors): a function from the epoch to a factor, or one for each parameter group.
-        last_epoch (int): the number of the last step done, to resume; -1 begins anew. Default: `-1`.
 
     Example:
         >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
@@ -113,10 +109,8 @@ class StepLR(LRScheduler):
     `lr = initial_lr * gamma ** (epoch // step_size)`.
 
     Args:
-        optimizer (Optimizer): the optimizer whose learning rates the schedule sets.
         step_size (int): after how many epochs the learning rate changes.
         gamma (float): the factor of the learning rate. Default: `0.1`.
-        last_epoch (int): the number of the last step done, to resume; -1 begins anew. Default: `-1`.
 
     Raises:
         TypeError: `optimizer` is no Optimizer.
@@ -156,10 +150,8 @@ class MultiStepLR(LRScheduler):
     `lr = initial_lr * gamma ** sum(each <= epoch for each in milestones)`.
 
     Args:
-        optimizer (Optimizer): the optimizer whose learning rates the schedule sets.
         milestones (iterable of ints): the steps at which something changes, in increasing order.
         gamma (float): the factor of the learning rate. Default: `0.1`.
-        last_epoch (int): the number of the last step done, to resume; -1 begins anew. Default: `-1`.
 
     Example:
         >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
@@ -199,10 +191,8 @@ class ConstantLR(LRScheduler):
     `lr = initial_lr * (factor if epoch < total_iters else 1)`.
 
     Args:
-        optimizer (Optimizer): the optimizer whose learning rates the schedule sets.
         factor (float): the factor of the first steps. Default: `0.3333333333333333`.
         total_iters (int): after how many steps the schedule has reached its end. Default: `5`.
-        last_epoch (int): the number of the last step done, to resume; -1 begins anew. Default: `-1`.
 
     Example:
         >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
@@ -244,11 +234,9 @@ class LinearLR(LRScheduler):
     `lr = initial_lr * (start_factor + (end_factor - start_factor) * min(epoch / total_iters, 1))`.
 
     Args:
-        optimizer (Optimizer): the optimizer whose learning rates the schedule sets.
         start_factor (float): the factor of the first step. Default: `0.3333333333333333`.
         end_factor (float): the factor at the end. Default: `1.0`.
         total_iters (int): after how many steps the schedule has reached its end. Default: `5`.
-        last_epoch (int): the number of the last step done, to resume; -1 begins anew. Default: `-1`.
 
     Example:
         >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
@@ -304,9 +292,7 @@ class ExponentialLR(LRScheduler):
     `lr = initial_lr * gamma**epoch`.
 
     Args:
-        optimizer (Optimizer): the optimizer whose learning rates the schedule sets.
         gamma (float): the factor of the learning rate.
-        last_epoch (int): the number of the last step done, to resume; -1 begins anew. Default: `-1`.
 
     Example:
         >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
@@ -339,10 +325,8 @@ class PolynomialLR(LRScheduler):
     `lr = initial_lr * (1 - min(epoch / total_iters, 1)) ** power`.
 
     Args:
-        optimizer (Optimizer): the optimizer whose learning rates the schedule sets.
         total_iters (int): after how many steps the schedule has reached its end. Default: `5`.
         power (float): the degree of the polynomial. Default: `1.0`.
-        last_epoch (int): the number of the last step done, to resume; -1 begins anew. Default: `-1`.
 
     Example:
         >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)

@@ -17,7 +17,6 @@ class ReduceLROnPlateau(LRScheduler):
     of the best value ("rel") or as such ("abs"). After a reduction, `cooldown` steps do not count as bad.
 
     Args:
-        optimizer (Optimizer): the optimizer whose learning rates the schedule sets.
         mode (str): whether the metric is better when it is smaller ("min") or larger ("max"). Default: `"min"`.
         factor (float): the factor of the learning rate. Default: `0.1`.
         patience (int): how many steps without improvement are let pass. Default: `10`.

@@ -342,10 +342,15 @@ class _Pass:
         """All gradients of a leaf are there: run its hooks and add the sum to `.grad`, or hand it to the caller."""
         extra = leaf._extra
         accumulator = None
+        if self.uses is not None:  # whoever asks wants what comes before hooks, in the order in which they run
+            self.uses[leaf, 0] = self.uses.pop((leaf, 0), [])
+            extra = None
         if extra is not None and self.late is not None and self.late.waiting:
             self.late.finish(self.reach_leaf)
         if extra is not None or self.captured is not None:
             accumulator = extra.accumulator() if extra is not None and extra.accumulator is not None else None
+            if extra is not None and THREAD.modes.interpreters and has_leaf_hooks(leaf):
+                THREAD.modes.interpreters[-1].misses("a hook of a leaf runs in a backward pass")
             if extra is not None and extra.hooks:
                 gradient = run_hooks_on(gradient, extra.hooks)
                 fresh = False
@@ -377,6 +382,15 @@ class _Pass:
                 hook(leaf)
         if accumulator is not None and accumulator._hooks is not None and accumulator._hooks.post:
             run_post_hooks(accumulator, (), [gradient])
+
+
+def has_leaf_hooks(leaf: Tensor) -> bool:
+    """Whether something runs when the gradient of a leaf is there."""
+    extra = leaf._extra
+    if extra is None:
+        return False
+    accumulator = None if extra.accumulator is None else extra.accumulator()
+    return bool(extra.hooks or extra.post_accumulate or (accumulator is not None and accumulator._hooks is not None))
 
 
 def count_gradients(roots: Sequence[tuple[Target, int, Tensor]]) -> dict[Target, int]:

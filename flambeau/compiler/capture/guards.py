@@ -294,7 +294,7 @@ class State:
         if value._view is not None and (value.requires_grad or value._grad_fn is not None):
             raise Uncompilable("it uses a view that has a history")
         if has_hooks(value):
-            raise Uncompilable("a tensor that it uses has hooks or tangents")
+            raise Uncompilable(f"a tensor that it uses has {'tangents' if value._extra.tangents else 'hooks'}")
         if not self._at_gradients:  # a call may change these
             self._marks.append((value, mark(value)))
         array = value._array
@@ -315,10 +315,10 @@ class State:
                 )
             self._check(f"{was}.differs({place})")
         else:  # the same tensor, most likely with the same array
-            held, extra = self._constant(array), self._constant(value._extra)
+            held = self._constant(array)
             self._check(
                 f"({place}._array is not {held} or {place}._requires_grad is not {value._requires_grad} "
-                f"or {place}._extra is not {extra} or {place}._grad_fn is not None) and {was}.differs({place})"
+                f"or {place}._extra is not None or {place}._grad_fn is not None) and {was}.differs({place})"
             )
         if value.__dict__:
             self._attributes(value, place)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..._core.tensor import Tensor
+from ...autograd.engine import has_leaf_hooks
 
 
 class Layout:
@@ -47,13 +48,20 @@ def _facts(tensor: Tensor) -> tuple[Any, ...]:
         tensor._grad_fn is None,
         tensor._view is None,
         tensor._counter is None,
+        tensor._extra is not None and has_leaf_hooks(tensor),
     )
 
 
 def has_hooks(tensor: Tensor) -> bool:
-    """Whether something beside ops happens with the gradient of a tensor, or it has tangents."""
+    """Whether something beside ops happens with the gradient of a tensor, or it has tangents.
+
+    What happens when the gradient of a leaf is there is none of it: it happens behind the program.
+    """
     extra = tensor._extra
-    return extra is not None and bool(extra.hooks or extra.post_accumulate or extra.retains_grad or extra.tangents)
+    if extra is None:
+        return False
+    is_leaf = tensor._grad_fn is None and tensor._view is None
+    return bool(extra.tangents) or (not is_leaf and bool(extra.hooks or extra.post_accumulate or extra.retains_grad))
 
 
 def mark(tensor: Tensor) -> tuple[Any, ...]:

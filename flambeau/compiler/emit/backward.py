@@ -20,10 +20,9 @@ from ..._core.tensor import Tensor
 from ..._core.text.errors import GRAPH_FREED
 from ..._dispatch.arguments.autocast import switched_off
 from ...autograd import root_gradients
-from ...autograd.engine import Uses, run_backward
+from ...autograd.engine import Uses, has_leaf_hooks, run_backward
 from .._errors import report_fault
 from ..capture.guards import State
-from ..capture.layout import has_hooks
 from ..capture.recorder import Recorder
 from ..capture.watch import Watch
 from ..passes import improved
@@ -86,6 +85,8 @@ class Joint:
             if grad is not None
             for part in _one_by_one(grad, uses.get(edge, []))
         ]
+        order = {leaf: number for number, (leaf, _) in enumerate(uses)}  # hooks of leaves run in that of the plain call
+        reached.sort(key=lambda each: order.get(each[0], len(order)))
         self.inputs = [each for each, _ in reached]
         self.results = [recorder.known(grad) for _, grad in reached]
         self.behind = _behind(program.items[self.boundary :], self.arriving, self.results)
@@ -159,10 +160,8 @@ def _obstacle(recorder: Recorder, outputs: Sequence[Tensor], has_inputs: bool) -
         if isinstance(node, Tensor):
             value = recorder.value_of(node)
             is_made = value is not None and value.number not in recorder.program.inputs
-            if is_made and (not has_inputs or id(node) in seen_by_caller or has_hooks(node)):
+            if is_made and (not has_inputs or id(node) in seen_by_caller or has_leaf_hooks(node)):
                 return "it makes a leaf that requires gradients, and returns what depends on it"
-            if node._extra is not None and node._extra.hooks:
-                return _HOOKS
         elif node is not None and id(node) not in seen:
             if node._hooks is not None:
                 return _HOOKS

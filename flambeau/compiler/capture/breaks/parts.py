@@ -16,6 +16,8 @@ from .split import Definition, definition_of, split
 
 _STANDARD_LIBRARY = os.path.dirname(os.__file__) + os.sep
 _PACKAGES = os.path.join(_STANDARD_LIBRARY, "site-packages")
+_AROUND_MODULES = frozenset([os.path.join(PACKAGE, "nn", "parallel", "distributed.py")])
+"""Files of ours with modules around the user's, which do more than can be compiled."""
 _MOST_CALLEES = 64
 """So many different functions and modules are looked at in the statements of one function that stay Python."""
 
@@ -46,7 +48,7 @@ def code_behind(function: Any) -> CodeType | None:
 def _is_splittable(code: CodeType) -> bool:
     """Whether code is of the user or of a library of his: what of ours cannot be compiled whole stays as it is."""
     file = code.co_filename
-    if file.startswith((GENERATED, PACKAGE, "<")) or code in DISABLED:
+    if code in DISABLED or (file.startswith((GENERATED, PACKAGE, "<")) and file not in _AROUND_MODULES):
         return False
     return file.startswith(_PACKAGES) or not file.startswith(_STANDARD_LIBRARY)
 

@@ -453,3 +453,18 @@ def test_other_calls_are_recorded_while_programs_are_compared(monkeypatch: pytes
         assert torch.equal(compiled(x), x * 2 + 1)
     assert compiled._contest.is_on
     assert len(compiled.programs) == 2
+
+
+def test_states_that_are_given_back_have_a_program() -> None:
+    layer = torch.nn.LSTM(4, 5, 2, batch_first=True)
+    compiled = torch.compile(layer)
+    for turn in range(4):
+        states = [None, None]
+        for _ in range(6):
+            x = torch.randn(3, 7, 4)
+            results = [call(x, state) for call, state in zip((layer, compiled), states, strict=True)]
+            assert torch.equal(results[0][0], results[1][0])
+            states = [tuple([each.detach() for each in state]) for _, state in results]
+        assert torch.compiler.explain(compiled).startswith("2 programs" if turn else ""), turn
+    told = torch.compiler.explain(compiled).recompiles
+    assert any("now it is (<float32[2, 3, 5]>, <float32[2, 3, 5]>)" in each for each in told)

@@ -294,7 +294,7 @@ class State:
         if value._view is not None and (value.requires_grad or value._grad_fn is not None):
             raise Uncompilable("it uses a view that has a history")
         if has_hooks(value):
-            raise Uncompilable(f"a tensor that it uses has {'tangents' if value._extra.tangents else 'hooks'}")
+            raise Uncompilable("a tensor that it uses has forward-mode tangents, or has hooks and is no leaf")
         if not self._at_gradients:  # a call may change these
             self._marks.append((value, mark(value)))
         array = value._array

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Sequence
 from types import CellType, FunctionType
@@ -16,6 +17,7 @@ _MOST_NEW = 8
 """Something that has so many new values in a row has another one in every call."""
 OTHER_ELEMENTS = "it found other elements where Python looks at them"
 _LONGEST = 80
+_DEEPEST, _MOST_ITEMS = 3, 8
 _LAYOUT = re.compile(r"(c\d+)\.differs\w*\((\w+)\)")
 _LENGTH = re.compile(r"len\((\w+)\) != (\d+)")
 _EMPTY = re.compile(r"if (\w+) or type\(\1\)")
@@ -141,5 +143,28 @@ def _sentence(check: str, origins: _Origins, scope: dict[str, Any]) -> str:
 
 
 def _shown(value: Any) -> str:
-    text = str(Layout(value)) if isinstance(value, Tensor) else repr(value)
+    text = _in_words(value, _DEEPEST)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def _in_words(value: Any, depth: int) -> str:
+    """What is said of a value: of tensors what they look like to ops, not their elements, in containers too."""
+    if isinstance(value, Tensor):
+        return str(Layout(value))
+    kind = type(value)
+    if kind in (list, tuple) and depth:
+        parts = ", ".join([_in_words(each, depth - 1) for each in value[:_MOST_ITEMS]])
+        more = ", ..." * (len(value) > _MOST_ITEMS) or "," * (kind is tuple and len(value) == 1)
+        return f"[{parts}{more}]" if kind is list else f"({parts}{more})"
+    if kind is dict and depth:
+        pairs = itertools.islice(value.items(), _MOST_ITEMS)
+        shown = [f"{key!r}: {_in_words(each, depth - 1)}" for key, each in pairs]
+        return f"{{{', '.join(shown)}{', ...' * (len(value) > _MOST_ITEMS)}}}"
+    if kind in (list, tuple, dict) or any(map(_has_tensors, getattr(value, "__dict__", {}).values())):
+        return f"<{kind.__name__}>"
+    return repr(value)
+
+
+def _has_tensors(value: Any) -> bool:
+    """Whether an attribute is a tensor, or holds some: what an object says of itself may be their elements."""
+    return isinstance(value, (Tensor, list, tuple, dict)) or hasattr(value, "__dict__")

@@ -237,7 +237,7 @@ class Elementwise(Op):
             )
         if computed in _HALF and not self.keeps_halves:
             half, single, result_type = computed.numpy, float32.numpy, self.result_dtype(computed).numpy
-            number = single.type if self.exact_numbers else lambda each: single.type(half.type(each))
+            number = single.type if self.exact_numbers else lambda each: single.type(half.type(float(each)))
             return lambda *arrays: as_array(
                 body(*[each.astype(single) if type(each) in ARRAY_CLASSES else number(each) for each in arrays])
             ).astype(result_type, copy=False)

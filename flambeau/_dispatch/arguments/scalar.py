@@ -8,7 +8,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..._core.dtype import BOOL, C_NAMES, FLOAT, INTEGER, dtype
-from ..._core.tensor import Tensor
+from ..._core.modes import THREAD
+from ..._core.tensor import PLAIN_TYPES, Tensor
 
 _LARGEST = {
     "float8_e4m3fn": 448.0,
@@ -27,6 +28,8 @@ _FINITE = ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2fnuz")
 def fitting(value: Any, target: dtype) -> Any:
     """`value` as a number that an array of `target` takes without loss of its range, or PyTorch's error."""
     category = target.category
+    if type(value) is int:
+        _check_64_bits(value)
     if category == FLOAT:
         if type(value) is not float:
             value = _real(value, target)
@@ -38,8 +41,9 @@ def fitting(value: Any, target: dtype) -> Any:
     if category == INTEGER:
         value = _real(value, target)
         if isinstance(value, float):
-            if not math.isfinite(value):
-                _refuse(value, target)
+            limits = np.iinfo(target.numpy)
+            if not math.isfinite(value) or not limits.min <= value <= limits.max:
+                _refuse(value, target)  # one that is cut off must be in range before: -0.5 is not one of uint8
             value = int(value)
         return _wrapped(value, target)
     value = complex(value)
@@ -48,6 +52,22 @@ def fitting(value: Any, target: dtype) -> Any:
             if abs(part) > _LARGEST["float32"] and math.isfinite(part):
                 _refuse(value, target)
     return value
+
+
+def element(value: Any, target: dtype) -> Any:
+    """`value` as the number in a tensor without dimensions, which in half precision may be infinite."""
+    if target.category == FLOAT and target.itemsize <= 2 and not isinstance(value, (complex, np.complexfloating)):
+        return float(value)
+    return fitting(value, target)
+
+
+def check_value(value: Tensor, target: dtype) -> None:
+    """Refuse a tensor without dimensions, with which another one is filled, if its number does not fit the dtype."""
+    own = value._kind.dtype
+    if own is target or type(value) not in PLAIN_TYPES or value._kind.dataless or THREAD.modes.interpreters:
+        return
+    if own.category > target.category or own.itemsize > target.itemsize:
+        fitting(value.item(), target)
 
 
 def whole(value: Any, caller: str, name: str, position: int) -> int:
@@ -85,14 +105,30 @@ def _real(value: Any, target: dtype) -> Any:
         value = value.item()
     if not isinstance(value, (int, float)):
         raise TypeError(f"expected a number, not {type(value).__name__}")
-    if isinstance(value, int) and not -(2**63) <= value < 2**64:
-        raise OverflowError(f"int too big to convert: {value}")
     if target.category == FLOAT and isinstance(value, int):
         try:
             return float(value)
         except OverflowError:
             _refuse(value, target)
     return value
+
+
+def _check_64_bits(value: int) -> None:
+    if value >= 2**64:
+        raise OverflowError(f"int too big to convert: {value}")
+    if value < -(2**63):
+        raise OverflowError(f"can't convert negative int to unsigned: {value} has more than 64 bits")
+
+
+def scaling(value: Any, target: dtype) -> Any:
+    """`alpha` or `beta`, by which tensors of `target` are multiplied: the number that `target` takes for it.
+
+    Factors in floating point stay as they are; only the range is looked at.
+    """
+    if target.category == FLOAT and type(value) is float and -448 <= value <= 448:
+        return value
+    fitted = fitting(value, target)
+    return fitted if target.category <= INTEGER else value
 
 
 def _wrapped(value: int, target: dtype) -> int:

@@ -30,7 +30,7 @@ from ..._core.slots import SLOTS
 from ..._core.storage import adopt_array
 from ..._core.tensor import DIRECT_TYPES, Tensor, new_counter
 from ..._dispatch.arguments.promotion import default_of_category, is_number, scalar_category
-from ..._dispatch.arguments.scalar import fitting, whole
+from ..._dispatch.arguments.scalar import element, fitting, whole
 from ..._dispatch.call.results import leaf
 from ..._dispatch.factory import constant, factory
 from ..._dispatch.public.namespaces import bound_to, written
@@ -441,7 +441,7 @@ def scalar_tensor(
         as_kind("scalar_tensor", "requires_grad", requires_grad)
     number = fill_number(s, "scalar_tensor")
     kind = chosen_kind(dtype, device, None, "scalar_tensor")
-    return filled((), kind, fitting(number, kind.dtype), requires_grad)
+    return filled((), kind, element(number, kind.dtype), requires_grad)
 
 
 def eye(

@@ -8,12 +8,12 @@ import numpy as np
 
 from ..._backends.arrays import add_slices, within
 from ..._core.backend import all_within, as_array, is_of_host
-from ..._core.dtype import COMPLEX, INTEGER, LEGACY_NAMES, int32, int64
+from ..._core.dtype import COMPLEX, LEGACY_NAMES, int32, int64
 from ..._core.process.caller import warn_user_once
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.autocast_rules import WIDEST, on
 from ..._dispatch.arguments.promotion import Number
-from ..._dispatch.arguments.scalar import fitting
+from ..._dispatch.arguments.scalar import check_value, fitting, scaling
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.public.registry import public
 from ..shape.view import wrap_dim
@@ -131,7 +131,7 @@ def _factor(alpha: Any, input: Tensor) -> Any:
     category = input._kind.dtype.category
     if isinstance(alpha, complex) and category != COMPLEX:
         raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
-    return int(alpha) if category <= INTEGER else alpha
+    return scaling(alpha, input._kind.dtype)
 
 
 @public(out=True)
@@ -246,6 +246,7 @@ def _index_fill_call(input: Tensor, dim: int, index: Tensor, value: Any) -> tupl
             )
         if value._kind.dtype.is_complex and not input._kind.dtype.is_complex:
             raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
+        check_value(value, input._kind.dtype)
     elif isinstance(value, complex) and not input._kind.dtype.is_complex:
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
     if index._kind.dtype is not int64:

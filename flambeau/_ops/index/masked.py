@@ -19,7 +19,7 @@ from ..._core.process.caller import warn_user_once
 from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..._dispatch.abstract.meta import shape_in_elements
 from ..._dispatch.arguments.promotion import Operand, is_number, result_type_of
-from ..._dispatch.arguments.scalar import fitting
+from ..._dispatch.arguments.scalar import check_value, element, fitting
 from ..._dispatch.axes import ELEMENTS_OF_FIRST
 from ..._dispatch.call.elementwise import shape_error
 from ..._dispatch.changes.exact_out import store_exactly
@@ -84,10 +84,7 @@ def _where_operand(value: Any, source: Tensor, common: Any, name: str, position:
             f"where() received an invalid combination of arguments: '{name}' (position {position}) must be a Tensor "
             f"or a number, not {type(value).__name__}"
         )
-    number = np.asarray(value)
-    if number.dtype == np.object_:
-        raise OverflowError(f"int too big to convert: {value}")
-    return constant_beside(number.astype(common.numpy), source)
+    return constant_beside(as_array(element(value, common)).astype(common.numpy), source)
 
 
 @overload
@@ -203,8 +200,7 @@ def _masked_fill_call(input: Tensor, mask: Tensor, value: Any) -> tuple[Any, ...
                 "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
                 f"{value._array.ndim} dimension(s)."
             )
-        if value._kind.dtype.is_complex and not input._kind.dtype.is_complex:
-            fitting(value.item(), input._kind.dtype)
+        check_value(value, input._kind.dtype)
         return _masked_fill_tensor, mask, value
     return _masked_fill_number, mask, fitting(value, input._kind.dtype)
 

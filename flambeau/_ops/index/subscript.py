@@ -17,11 +17,12 @@ from ..._core.geometry.layout import contiguous_array
 from ..._core.kind import kind_of_array
 from ..._core.modes import THREAD, beside_the_ops
 from ..._core.node import SavedTensor, save
+from ..._core.size import fits_int64
 from ..._core.tensor import DIRECT_TYPES, PLAIN_TYPES, Tensor, new_counter
 from ..._dispatch.abstract.fake import refuse_shape
 from ..._dispatch.abstract.meta import shape_in_elements
 from ..._dispatch.arguments.autocast_rules import WIDEST, on
-from ..._dispatch.arguments.scalar import fitting
+from ..._dispatch.arguments.scalar import check_value, element, fitting
 from ..._dispatch.call.results import any_needs_gradient
 from ..._dispatch.call.subscript import short_getitem
 from ..._dispatch.changes.history import end_change
@@ -443,6 +444,7 @@ def _general_setitem(tensor: Tensor, index: Any, value: Any) -> None:
         _fill_or_copy(part, value)
         return
     if mask is not None:
+        check_value(value, tensor._kind.dtype)
         value = value.to(tensor._kind.dtype)
         warn_if_expanded("masked_fill", part)
     else:
@@ -455,9 +457,11 @@ def _general_setitem(tensor: Tensor, index: Any, value: Any) -> None:
 
 
 def _as_element(value: Any, target: dtype) -> Any:
-    """A number as a 0-d array; integers must fit, floats may become infinite."""
+    """A number, which must fit, as a 0-d array."""
+    if type(value) is int and not fits_int64(value):
+        raise ValueError(f"Overflow when unpacking long long: {value} has more than 64 bits")
     if target.category == FLOAT and isinstance(value, (int, float)):
-        number = as_array(float(value))
+        number = as_array(element(float(value), target))
         return number.astype(target.numpy) if target.wide is None else as_type(number, target.numpy)
     return number_as(fitting(value, target), target.numpy)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._backends import arrays
 from ..._core.backend import as_array
-from ..._core.dtype import LEGACY_NAMES
+from ..._core.dtype import INTEGER, LEGACY_NAMES
 from ..._core.modes import THREAD
 from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.tensor import Tensor
@@ -222,6 +222,9 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: 
             raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {each._array.ndim}-D")
     expand_error(input._array.shape, (vec1._array.size, vec2._array.size))
     common = result_type_of(input, vec1, vec2)
+    if common.category <= INTEGER and not (isinstance(alpha, int) and isinstance(beta, int)):
+        word = "beta" if isinstance(alpha, int) else "alpha"
+        raise RuntimeError(f"For integral input tensors, argument {word} must not be a floating point number.")
     first, second, third = (each.to(common) for each in (input, vec1, vec2))
     return _addr(first, second, third, scalar_factor(beta, first), scalar_factor(alpha, first))
 

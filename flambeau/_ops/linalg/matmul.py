@@ -11,11 +11,12 @@ import numpy as np
 from ..._backends import arrays
 from ..._core.arrays.quick import joint_shape
 from ..._core.backend import as_array, is_of_host
-from ..._core.dtype import BOOL, C_NAMES, INTEGER, LEGACY_NAMES
+from ..._core.dtype import BOOL, C_NAMES, FLOAT, LEGACY_NAMES, float32
 from ..._core.modes import THREAD, Ruled
 from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.tensor import DIRECT_TYPES, Tensor
 from ..._dispatch.arguments.autocast_rules import DEVICE_TYPES, LOWER, RULED, WIDEST, on
+from ..._dispatch.arguments.scalar import scaling
 from ..._dispatch.axes import Along
 from ..._dispatch.call.elementwise import shape_error
 from ..._dispatch.changes.exact_out import store_exactly
@@ -526,7 +527,10 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
 
 def scalar_factor(value: Any, tensor: Tensor) -> Any:
     """`alpha` or `beta` as a number of the tensor's kind: integer tensors take the whole part."""
-    return int(value) if tensor._kind.dtype.category <= INTEGER else value
+    target = tensor._kind.dtype
+    if type(value) is int and value == 1:
+        return value
+    return scaling(value, float32 if target.category == FLOAT and target.itemsize < 4 else target)
 
 
 def expand_error(shape: tuple[int, ...], target: tuple[int, ...]) -> None:

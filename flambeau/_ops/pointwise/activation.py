@@ -15,6 +15,7 @@ from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.tensor import DIRECT_TYPES, Tensor
 from ..._dispatch.arguments.autocast_rules import FULL, LOWER, on
 from ..._dispatch.arguments.precision import in_single, no_gradient, only_where, refuse
+from ..._dispatch.arguments.scalar import fitting
 from ..._dispatch.axes import ELEMENTS, Along
 from ..._dispatch.changes.exact_out import store_resized
 from ..._dispatch.changes.inplace import run_inplace
@@ -94,14 +95,19 @@ def _threshold(self: Array, threshold: Any, value: Any) -> Array:
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """`input` where it is above `threshold`, elsewhere `value`."""
     refuse("threshold", input, BOOL, COMPLEX)
-    return _in_place_or_new(_threshold, "threshold", input, inplace, threshold, value)
+    return _in_place_or_new(_threshold, "threshold", input, inplace, *_numbers_of(input, threshold, value))
 
 
 @public(method=False, out=True, name="threshold")
 def _threshold_function(input: Tensor, threshold: float, value: float) -> Tensor:
     """`input` where it is above `threshold`, elsewhere `value`."""
     refuse("threshold", input, BOOL, COMPLEX)
-    return _threshold(input, threshold, value)
+    return _threshold(input, *_numbers_of(input, threshold, value))
+
+
+def _numbers_of(input: Tensor, *numbers: Any) -> list[Any]:
+    """Numbers as the elements of `input` hold them."""
+    return [fitting(each, input._kind.dtype) for each in numbers]
 
 
 def _outside_gradient(grad: Tensor, self: Tensor, min_val: Any, max_val: Any) -> Tensor:

@@ -27,6 +27,7 @@ from ..._core.tensor import DIRECT_TYPES, Tensor
 from ..._dispatch.arguments.autocast_rules import FULL, on
 from ..._dispatch.arguments.precision import in_single, no_gradient, only_where
 from ..._dispatch.arguments.promotion import Number, Operand, is_number, result_type_of, scalar_category
+from ..._dispatch.arguments.scalar import scaling
 from ..._dispatch.axes import ELEMENTS
 from ..._dispatch.backend_op import BackendOp
 from ..._dispatch.call.elementwise import shape_error
@@ -165,7 +166,7 @@ def _scaled(kernel: Primitive[..., Tensor], input: Operand, other: Operand, alph
         )
     left, right = _as_tensors(input, other, common)
     try:
-        return kernel(left, right, alpha)
+        return kernel(left, right, scaling(alpha, common))
     except ValueError:
         raise shape_error(kernel.name.strip("_"), left, right) from None
 

@@ -12,7 +12,7 @@ from ..._dispatch.abstract.combinations import interpolated, scaled_product, sca
 from ..._dispatch.arguments.autocast_rules import WIDEST, on
 from ..._dispatch.arguments.precision import in_single, only_where
 from ..._dispatch.arguments.promotion import Number, Operand, is_number, result_type_of
-from ..._dispatch.arguments.scalar import fitting
+from ..._dispatch.arguments.scalar import fitting, scaling
 from ..._dispatch.axes import ELEMENTS
 from ..._dispatch.changes.direct_updates import add_product, add_quotient, approach, can_write, limit, write
 from ..._dispatch.changes.exact_out import store_exactly
@@ -138,7 +138,7 @@ def _factor(name: str, value: Any, common: dtype) -> Any:
         value = value.item()
     if not is_number(value):
         raise TypeError(f"{name}(): argument 'value' must be Number, not {type(value).__name__}")
-    return fitting(value, common) if isinstance(value, complex) else value
+    return scaling(value, common)
 
 
 def _fused(
@@ -158,8 +158,7 @@ def _fused(
     common = result_type_of(input, tensor1, tensor2)
     if common.category == BOOL:
         raise NotImplementedError(f"\"{name}_cpu_out\" not implemented for 'Bool'")
-    if common.category < FLOAT:
-        value = int(value)
+    value = scaling(value, common)
     try:
         return kernel(
             input.to(common),
@@ -301,9 +300,8 @@ def _common(name: str, input: Tensor, *bounds: Any) -> list[Any]:
         raise NotImplementedError("clamp is not supported for complex types")
     if common.category == BOOL and name == "clamp":
         raise NotImplementedError("\"clamp_cpu\" not implemented for 'Bool'")
-    convert = (bool, int, float)[common.category]
     return [
-        each if each is None else each.to(common) if isinstance(each, Tensor) else convert(each)
+        each if each is None else each.to(common) if isinstance(each, Tensor) else fitting(each, common)
         for each in (input, *bounds)
     ]
 

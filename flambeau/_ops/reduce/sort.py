@@ -14,12 +14,13 @@ from ..._core.geometry.layout import contiguous_array, empty_array, strides_like
 from ..._core.modes import THREAD
 from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..._dispatch.abstract.meta import shape_in_elements
-from ..._dispatch.arguments.promotion import is_number
+from ..._dispatch.arguments.promotion import is_number, result_type_of
 from ..._dispatch.axes import Along, Whole
 from ..._dispatch.changes.exact_out import refuse_out, store_apart, store_exactly
 from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.public.registry import public
 from ..._dispatch.public.return_types import named, return_type
+from ..create.constants import tensor
 from ..index.gather import value_selecting_reduction_backward
 from ..index.masked import where
 from ..shape.view import wrap_dim
@@ -532,7 +533,10 @@ def searchsorted(
     """Where to insert each value so that the last dimension of `sorted_sequence` stays sorted."""
     if not isinstance(input, Tensor) and not is_number(input):
         raise TypeError(f"searchsorted(): argument 'input' must be Tensor or Number, not {type(input).__name__}")
-    values = input if isinstance(input, Tensor) else sorted_sequence.new_tensor(input)
+    if isinstance(input, Tensor):
+        values = input
+    else:  # converted as tensors are: 259 is 3 in uint8
+        values = tensor(input, device=sorted_sequence.device).to(result_type_of(sorted_sequence, input))
     _check_search(sorted_sequence, values, right, side)
     if sorter is not None:
         _check_sorter(sorted_sequence, sorter)

@@ -16,6 +16,7 @@ from ..._core.size import fits_int64
 from ..._core.storage import address_of, owner_of
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.autocast_rules import FULL, on
+from ..._dispatch.arguments.promotion import Number
 from ..._dispatch.axes import MATRICES, Along
 from ..._dispatch.composite import composite
 from ..._dispatch.dispatch import Array, primitive
@@ -523,7 +524,7 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0,
 
 
 @public(function=False)
-def fill_diagonal_(input: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+def fill_diagonal_(input: Tensor, fill_value: Number, wrap: bool = False) -> Tensor:
     """Set the elements whose indices are all equal; with `wrap` the diagonal of a tall matrix starts anew below."""
     shape, offset = input._array.shape, input.storage_offset()
     if len(shape) < 2:

@@ -145,7 +145,7 @@ def _filled_with_number(self: Array, value: Any) -> Array:
 
 @primitive("FillBackward1", axes=ELEMENTS_OF_FIRST, self=no_gradient, value=lambda grad: grad.sum())
 def _filled_with_tensor(self: Array, value: Array) -> Array:
-    return np.full_like(self, value)
+    return np.full_like(self, value.astype(self.dtype))
 
 
 @primitive("FillBackward2", axes=ELEMENTS, self=no_gradient)
@@ -284,7 +284,7 @@ def fill_(input: Tensor, value: Any) -> Tensor:
         _check_fill_tensor(value)
         check_writable(input, value.requires_grad)
         value._edge()  # as in copy_
-        _fill_elements(input, fitting(value.item(), input._kind.dtype))
+        _fill_elements(input, value.to(input._kind.dtype).item())
         changed(input, _fill_tensor, value)
         return input
     if type(value) is not float and not is_number(value):

@@ -11,14 +11,14 @@ import numpy as np
 from ...._backends.arrays import copy_into
 from ...._core.arrays.room import ensure_room_like
 from ...._core.backend import LARGE, backend_of_array, beside
-from ...._core.dtype import BOOL, COMPLEX, INTEGER
+from ...._core.dtype import BOOL
 from ...._core.geometry.layout import empty_array, strides_like
 from ...._core.geometry.moving_windows import Shape, new_array, suggests_channels_last
 from ...._core.tensor import Tensor
 from ...._dispatch.arguments.autocast_rules import FullIf, on
 from ...._dispatch.arguments.precision import in_single
 from ...._dispatch.arguments.promotion import Number
-from ...._dispatch.arguments.scalar import integer
+from ...._dispatch.arguments.scalar import fitting, integer
 from ...._dispatch.axes import Images, Last
 from ...._dispatch.dispatch import Array, Primitive, primitive
 from ...._dispatch.public.registry import public
@@ -106,16 +106,7 @@ def _checked_value(value: Any, input: Tensor) -> Any:
     """A number as the elements of `input` hold it."""
     if isinstance(value, Tensor):
         value = value.item()
-    dtype = input._kind.dtype
-    array_type = input._array.dtype
-    if isinstance(value, complex) and dtype.category != COMPLEX:
-        raise RuntimeError(f"value cannot be converted to type {dtype} without overflow: {value}")
-    if dtype.category == INTEGER:
-        limits = np.iinfo(array_type)
-        if value != value or not limits.min <= value <= limits.max:
-            raise RuntimeError(f"value cannot be converted to type {dtype} without overflow: {value}")
-        return int(value)
-    return bool(value) if dtype.category == BOOL else value
+    return fitting(value, input._kind.dtype)
 
 
 @public(method=False)
@@ -346,7 +337,7 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
         raise TypeError(f"pad(): argument 'value' (position 4) must be float, not {type(value).__name__}")
     _check_length(amounts, dims)
     if mode == "constant":
-        return _padded_by_constant(input, amounts, 0.0 if value is None else value)
+        return _padded_by_constant(input, amounts, 0.0 if value is None else float(value))
     if value is not None and value != 0:
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument, but got value={value}')
     if mode != "circular" and mode not in _KINDS:

@@ -47,6 +47,11 @@ CHANGES: dict[str, Callable[[Any, Any, Any, Any], Any]] = {
     "masked_fill_ by columns": lambda T, x, y, m: x.masked_fill_(m[..., :1], 1),
     "masked_fill_ by its own": lambda T, x, y, m: x.masked_fill_(x.bool(), 0),
     "x[m] = 1": lambda T, x, y, m: x.__setitem__(m, 1),
+    "x[m] = a tensor's number": lambda T, x, y, m: x.__setitem__(m, y[0, 0, 0, 1]),
+    "scatter_": lambda T, x, y, m: x.scatter_(2, _places(T, x), y[:, :, :1].expand(y.shape)),
+    "scatter_add_": lambda T, x, y, m: x.scatter_add_(3, _places(T, x), y),
+    "index_add_ along 1": lambda T, x, y, m: x.index_add_(1, T.tensor([3, 0, 5, 3, 1, 2]), y),
+    "index_add_ along 3": lambda T, x, y, m: x.index_add_(3, T.arange(20) * 7 % 20, y),
 }
 RESULTS: dict[str, Callable[[Any, Any, Any, Any], Any]] = {
     "exp": lambda T, x, y, m: x.exp(),
@@ -60,8 +65,20 @@ RESULTS: dict[str, Callable[[Any, Any, Any, Any], Any]] = {
     "masked_fill": lambda T, x, y, m: x.masked_fill(m, 1),
     "addcmul": lambda T, x, y, m: T.addcmul(x, y, x, value=2),
     "threshold's derivative": lambda T, x, y, m: T.ops.aten.threshold_backward(y.float(), x.float(), 1),
+    "gather": lambda T, x, y, m: x.gather(2, _places(T, x)),
+    "index_select of 1": lambda T, x, y, m: x.index_select(1, T.tensor([3, 0, 5, 3, 1, 2])),
+    "index_select of a few": lambda T, x, y, m: x.index_select(3, T.tensor([3, 0])),
+    "cat with an empty one": lambda T, x, y, m: T.cat([T.empty(0, dtype=x.dtype), x, T.empty(0, dtype=x.dtype)], 2),
+    "sum over 1": lambda T, x, y, m: x.sum(1),
+    "sum over (0, 2, 3)": lambda T, x, y, m: x.sum((0, 2, 3), keepdim=True),
+    "amax over (1, 3)": lambda T, x, y, m: x.amax((1, 3)),
     "pow": lambda T, x, y, m: x.pow(2),
 }
+
+
+def _places(T: Any, x: Any) -> Any:
+    """A position for each element, in a mixed order."""
+    return (T.arange(x.numel()) * 11 % 18).reshape(x.shape)
 
 
 def _tensors(T: Any, dtype: str, layout: str) -> tuple[Any, Any, Any, Any]:

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ..._backends.arrays import fill_where
 from ..._core.arrays.abstract import NeedsData
 from ..._core.arrays.lazy_signs import content, settle
 from ..._core.arrays.narrow import as_type, number_as
-from ..._core.backend import all_within, as_array, is_array
+from ..._core.backend import LARGE, all_within, as_array, is_array
 from ..._core.device import CPU
 from ..._core.dtype import FLOAT, INTEGER, LEGACY_NAMES, bool_, dtype, int32, int64, uint8
 from ..._core.geometry.layout import contiguous_array
@@ -330,7 +331,7 @@ def _number(value: Any, kind: Any) -> tuple[Any, bool]:
         return (float(value), True) if is_exact else (value, type(value) is float)
     if kind.dtype.category == INTEGER:
         return value, fits_in(value, kind.dtype.numpy)
-    return value, type(value) is bool
+    return value, type(value) is bool or (type(value) is int and 0 <= value <= 1)
 
 
 _EXACT = 2**53
@@ -383,12 +384,20 @@ def _quick_put(tensor: Tensor, index: Any, source: Any) -> bool:
         size = array.shape[0]
         all_within(index, -size, size, "indexing")
     try:
-        array[index] = source
+        if not (mask and _filled(array, index, source)):
+            array[index] = source
     except (IndexError, TypeError, ValueError, NeedsData):
         # the general way says what is wrong, or drops leading dimensions of size 1
         return False
     end_change(tensor)
     return True
+
+
+def _filled(array: Any, mask: Any, source: Any) -> bool:
+    """Write one number into a large array of the host where a mask of its shape holds; whether it was done."""
+    if type(array) is not np.ndarray or array.size < LARGE or (is_array(source) and source.size != 1):
+        return False
+    return bool(fill_where(array, mask, np.asarray(source, array.dtype)))
 
 
 def _write_basic(tensor: Tensor, key: Any, index: Any, source: Any) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from ..._backends import arrays as array_functions
 from ..._core.backend import LARGE, undispatched
 from ..._core.dtype import LEGACY_NAMES, can_cast, promote_types
-from ..._core.geometry.layout import is_channels_last
+from ..._core.geometry.layout import contiguous_array, is_channels_last
 from ..._core.modes import THREAD
 from ..._core.tensor import PLAIN_TYPES, Tensor, wrap
 from ..._dispatch.arguments.autocast_rules import WIDEST, on
@@ -120,7 +120,11 @@ def _cat_gradients(grad: Tensor, tensors_sym_sizes: Any, dim: int) -> list[Any]:
 @primitive("CatBackward0", tensors=_cat_gradients)
 def _cat(tensors: list[Array], dim: int, dtype: Any) -> Array:
     arrays = [each for each in tensors if each.shape != _NO_ELEMENTS]
-    return _concatenated(arrays, dim, dtype.numpy) if arrays else np.empty(0, dtype.numpy, like=tensors[0])
+    if not arrays:
+        return np.empty(0, dtype.numpy, like=tensors[0])
+    if len(arrays) < len(tensors):  # what is empty is row-major, and PyTorch asks it too
+        arrays = [contiguous_array(each) for each in arrays]
+    return _concatenated(arrays, dim, dtype.numpy)
 
 
 def _grown_by(arrays: Sequence[Any], dim: int) -> list[Any]:
@@ -154,8 +158,11 @@ def _plain_cat(tensors: Any, dim: int, stacked: bool = False) -> Tensor | None:
     """
     if type(tensors) not in (list, tuple) or not tensors or type(tensors[0]) not in PLAIN_TYPES:
         return None
-    modes, kind = THREAD.modes, tensors[0]._kind
-    dims = tensors[0]._array.ndim + stacked
+    first = tensors[0]
+    if first._array.shape == _NO_ELEMENTS and not stacked:  # such as a cache that begins
+        first = next((each for each in tensors if type(each) in PLAIN_TYPES and each._array.size), first)
+    modes, kind = THREAD.modes, first._kind
+    dims = first._array.ndim + stacked
     if not kind.is_cpu or kind not in modes.direct or type(dim) is not int or not -dims <= dim < dims:
         return None
     dim %= dims
@@ -166,12 +173,14 @@ def _plain_cat(tensors: Any, dim: int, stacked: bool = False) -> Tensor | None:
         array = tensor._array
         elements = array.size
         if not elements:
-            return None
+            if stacked or array.shape != _NO_ELEMENTS:
+                return None
+            continue
         if not array.flags.c_contiguous:
             has_gaps = True
         size += elements
         arrays.append(array)
-    if has_gaps and (stacked or (dims > 3 and all(map(is_channels_last, arrays)))):
+    if not arrays or (has_gaps and (stacked or (dims > 3 and all(map(is_channels_last, arrays))))):
         return None
     try:
         joined = array_functions.concatenated(arrays, dim, stacked) if size >= LARGE else None

@@ -27,7 +27,9 @@ from . import winograd, winograd_gradient
 from .depthwise import NarrowPlanes, Planes, TapPlan, convolving, fits, planes, rows_are_vectors, tap_sums
 from .images import (
     Image,
+    Patches,
     channels_innermost,
+    cuts,
     grid,
     in_place,
     planar,
@@ -141,7 +143,7 @@ def _innermost(shape: Shape) -> Any:
 
 
 class _Correlation(NamedTuple):
-    image: Image
+    image: Image | Patches
     work: Product | Planes | NarrowPlanes | Tiles
 
 
@@ -193,28 +195,33 @@ def _correlation(
         by_planes = convolving(computed, batch, groups, image, space.output, space.stride, taps, order, chained)
         return _Correlation(image, by_planes)
     images = np.arange(together)
-    moves = (space.stride[0] * image.depth_step, space.stride[1] * image.row_step, 1)
+    places = positions(space.output, (space.stride[0] * image.depth_step, space.stride[1] * image.row_step, 1))
+    source: Image | Patches = image
+    source_batch = together * image.batch_step
+    if cuts(space) and groups == 1:
+        source = Patches(together, times, channels, space.kernel, space.output)
+        taps, places, source_batch = source.taps(), np.arange(count), channels * source.channel_step
     product = plan(
         computed,
         rows=rows,
-        offsets=grid(np.arange(channels) * image.channel_step, taps),
+        offsets=grid(np.arange(channels) * source.channel_step, taps),
         left_offsets=grid(np.arange(channels) * weight_steps[1], positions(space.kernel, weight_steps[2:])),
-        column_offsets=grid(images * image.batch_step, positions(space.output, moves)),
+        column_offsets=grid(images * source.batch_step, places),
         places=grid(images * result_steps[0], positions(space.output, _spatial(result_steps))),
         out_row=result_steps[1],
         left_row=weight_steps[0],
-        limit=image.size,
+        limit=source.size,
         groups=groups,
         batches=times,
         last_columns=(batch - (times - 1) * together) * count,
         out_batch=together * result_steps[0],
         out_group=rows * result_steps[1],
-        source_batch=together * image.batch_step,
-        source_group=channels * image.channel_step,
+        source_batch=source_batch,
+        source_group=channels * source.channel_step,
         left_group=rows * weight_steps[0],
         chained=chained,
     )
-    return _Correlation(image, product)
+    return _Correlation(source, product)
 
 
 # ----- its transpose ------------------------------------------------------------------------------------------------

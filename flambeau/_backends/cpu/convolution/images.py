@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from typing import Any, NamedTuple
 
@@ -12,11 +13,14 @@ from ...._codegen.images.conv import Layout, planar_copy
 from ...._codegen.products.gemm import as_array
 from ...._core.arrays.views import is_row_major
 from ...._core.geometry.moving_windows import Geometry, Shape
+from ..elementwise.copy import copying
 from ..memory.workspace import DIRECT, Workspace
 from ..runtime.dtypes import float_name
 
 SLACK = 256
 """Elements beyond an image's copy that may be read, and are not used."""
+_SHORT_ROW, _PAIRS = 8, 2
+"""Rows of fewer positions are no vector. Images whose windows move by two columns have a quick copy of their own."""
 _COLUMNS = 512
 """Small images are taken together until they have so many positions."""
 
@@ -131,6 +135,60 @@ def windows(shape: Shape, steps: Shape, space: Space, together: int, is_exact: b
         [at % phases * width + at // phases for at in across],
     )
     return image, taps
+
+
+class Patches(NamedTuple):
+    """Images cut into the windows of a convolution that moves by their size, as a product reads them: for each element
+    of a window those of all positions of the images that are taken together, one after another.
+    """
+
+    together: int
+    times: int
+    channels: int
+    kernel: Shape
+    output: Shape
+
+    @property
+    def batch_step(self) -> int:
+        """Elements from an image to the next."""
+        return math.prod(self.output)
+
+    @property
+    def channel_step(self) -> int:
+        """Elements from a channel to the next."""
+        return math.prod(self.kernel) * self.together * self.batch_step
+
+    @property
+    def size(self) -> int:
+        """Elements of the copy."""
+        return self.times * self.channels * self.channel_step + SLACK
+
+    def taps(self) -> Any:
+        """Where the elements of a window are beside the first one."""
+        return np.arange(math.prod(self.kernel)) * self.together * self.batch_step
+
+    def read(self, input: Any, computed: str, workspace: Workspace = DIRECT) -> Any:
+        """The elements, in the dtype of the sums."""
+        source = workspace.empty(self.size, np.dtype(computed))
+        cut = source[: self.size - SLACK].reshape(self.times, self.channels, *self.kernel, self.together, *self.output)
+        whole = input.reshape(*input.shape[:2], *(1,) * (5 - input.ndim), *input.shape[2:])
+        used = [slice(taps * count) for taps, count in zip(self.kernel, self.output, strict=True)]
+        pairs = itertools.chain.from_iterable(zip(self.output, self.kernel, strict=True))
+        parts = whole[(..., *used)].reshape(*whole.shape[:2], *pairs).transpose(1, 3, 5, 7, 0, 2, 4, 6)
+        copy = copying(input.dtype, source.dtype)
+        for time in range(self.times):
+            images = parts[:, :, :, :, time * self.together : (time + 1) * self.together]
+            workspace.run(copy, cut[time, :, :, :, :, : images.shape[4]], images)
+        return source
+
+
+def cuts(space: Space) -> bool:
+    """Whether windows lie side by side, with so few in a row that positions are better brought together."""
+    if any(space.padding) or space.kernel != space.stride:
+        return False
+    if space.output[2] >= _SHORT_ROW or space.stride[2] <= _PAIRS:
+        return False
+    return all(gap == 1 or taps == 1 for gap, taps in zip(space.dilation, space.kernel, strict=True))
 
 
 def without_gaps(input: Any, kernel: Shape, output: Shape, geometry: Geometry) -> tuple[Any, Geometry]:

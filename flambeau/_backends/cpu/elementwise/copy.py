@@ -49,6 +49,15 @@ def copy_into(target: Any, source: Any) -> bool:
     return True
 
 
+def copying(given: Any, wanted: Any) -> Any:
+    """A function (target, source) that copies arrays of any strides, with elements of one dtype into those of another.
+
+    It is a kernel, if there is one: then it can be part of a recorded program.
+    """
+    copier = _copier(given, wanted) if COMPILES else None
+    return np.copyto if copier is None else copier.strided()
+
+
 def _has_rows(array: Any) -> bool:
     """Whether rows are long enough to be copied as such, and their elements neighbours."""
     return bool(array.ndim and array.shape[-1] >= _ROW and array.strides[-1] == array.itemsize)

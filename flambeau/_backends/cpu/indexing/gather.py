@@ -135,7 +135,7 @@ def _scatter_plan(
     kind = _INDICES.get(types[2])
     if of_target is None or of_x is None or of_index is None or kind is None:
         return None
-    if types[0].kind == "b" or not SCALARS.keys() >= set(names):
+    if (types[0].kind == "b" and how != "write") or not SCALARS.keys() >= set(names):
         return None
     sizes = _sizes(shape, dim)
     form = _form(sizes[2], of_index, of_x, of_target)
@@ -153,10 +153,20 @@ def gathered(array: Array, dim: int, index: Array) -> Array | None:
     shape = index.shape
     plan = _gather_plan(shape, index.strides, index.dtype, array.strides, array.itemsize, dim)
     if plan is None:
+        if _may_be_copied(array, index):
+            return gathered(np.ascontiguousarray(array), dim, index)
         return None if index.flags.c_contiguous else gathered(array, dim, index.copy())
     if not within(index, array.shape[dim]):
         return None
     return plan[0](np.empty(shape, array.dtype), array, index, *plan[1])
+
+
+_MOST_COPIED = 4
+"""An array up to so many times as large as what is read or written is copied, where kernels cannot walk through it."""
+
+
+def _may_be_copied(array: Array, others: Array) -> bool:
+    return not array.flags.c_contiguous and array.size <= _MOST_COPIED * others.size
 
 
 def selected(array: Array, dim: int, positions: Array) -> Array | None:
@@ -164,7 +174,11 @@ def selected(array: Array, dim: int, positions: Array) -> Array | None:
     shape = (*array.shape[:dim], positions.size, *array.shape[dim + 1 :])
     along = _strides_along(positions, dim, array.ndim)
     plan = _gather_plan(shape, along, positions.dtype, array.strides, array.itemsize, dim)
-    return None if plan is None else plan[0](np.empty(shape, array.dtype), array, positions, *plan[1])
+    if plan is not None:
+        return plan[0](np.empty(shape, array.dtype), array, positions, *plan[1])
+    if array.shape[dim] > _MOST_COPIED * positions.size or array.flags.c_contiguous:
+        return None
+    return selected(np.ascontiguousarray(array), dim, positions)
 
 
 @lru_cache(256)
@@ -234,6 +248,9 @@ def _scatter(target: Array, dim: int, index: Array, along: Sizes, values: Array,
     plan = _scatter_plan(shape, along, wide.strides, values.strides, types, how, dim)
     if plan is None and not values.flags.c_contiguous:
         values = np.ascontiguousarray(values)
+        plan = _scatter_plan(shape, along, wide.strides, values.strides, types, how, dim)
+    if plan is None and wide is target and _may_be_copied(target, values):
+        wide = np.ascontiguousarray(target)
         plan = _scatter_plan(shape, along, wide.strides, values.strides, types, how, dim)
     if plan is None:
         return False

@@ -31,8 +31,8 @@ def reduced(
     The reduced dimensions are gone from the result. Sums and products of floats are computed in float64. There are
     three kinds more: the sums of the squares and of the elements that are "present", which NaN is not, and the "norm".
     """
-    if workspace is DIRECT and array.flags.c_contiguous:
-        key = kind, array.shape, dims, array.dtype.num, dtype.num
+    if workspace is DIRECT:
+        key = kind, array.shape, array.strides, dims, array.dtype.num, dtype.num
         try:
             known = _KNOWN[key]
         except KeyError:
@@ -40,11 +40,13 @@ def reduced(
                 _KNOWN.clear()
             known = _KNOWN[key] = _known(kind, array, dims, dtype)
         if known is not None:
-            passes, is_final = known
+            passes, is_final, back = known
             done = array
             for kernel, shape, made, numbers in passes:
                 done = kernel(np.empty(shape, made), done, *numbers, array)
-            return done if is_final else _finished(kind, done, dtype)
+            if back is None:
+                return done if is_final else _finished(kind, done, dtype)
+            return np.asarray(_finished(kind, done.transpose(back), dtype), order="C")
     summed = _SUMMED.get(kind, kind)
     computed = _type_to_compute_in(summed, array.dtype, dtype)
     laid = None if computed is None else _laid_out(array, dims)
@@ -60,27 +62,34 @@ def reduced(
 
 _SUMMED = {"norm": "square"}
 _MOST_KNOWN = 1024
-_KNOWN: dict[Any, tuple[list[tuple[Any, Any, np.dtype[Any], tuple[int, ...]]], bool] | None] = {}
-"""How arrays without gaps are reduced: by which kernels, the shape and the dtype that each makes, numbers for it; and
-whether that is all."""
+_Known = tuple[list[tuple[Any, Any, np.dtype[Any], tuple[int, ...]]], bool, list[int] | None]
+_KNOWN: dict[Any, _Known | None] = {}
+"""How arrays without gaps are reduced: by which kernels, the shape and the dtype that each makes, numbers for it;
+whether that is all; and the order of the result's dimensions, if they are in another."""
 
 
-def _known(kind: str, array: Any, dims: tuple[int, ...] | None, dtype: np.dtype[Any]) -> Any:
-    """How such an array is reduced; None: not along neighbouring dimensions."""
+def _known(kind: str, array: Any, dims: tuple[int, ...] | None, dtype: np.dtype[Any]) -> _Known | None:
+    """How such an array is reduced; None: it has gaps, or NumPy has to do it."""
     summed = _SUMMED.get(kind, kind)
     computed = _type_to_compute_in(summed, array.dtype, dtype)
-    first, last = (0, array.ndim - 1) if dims is None else (min(dims, default=0), max(dims, default=-1))
-    neighbours = last >= first and (dims is None or len(dims) == last - first + 1)
-    if computed is None or not neighbours or not array.size:
+    laid = None if computed is None else _laid_out(array, dims)
+    if computed is None or laid is None or not np.may_share_memory(laid[0], array):
         return None
-    passes, shape = _passes(summed, array.shape, first, last, array.dtype, computed)
-    known = [(kernel, size, computed, numbers) for kernel, size, numbers in passes]
+    turned, _, runs, back = laid
+    known: list[tuple[Any, Any, np.dtype[Any], tuple[int, ...]]] = []
+    shape, given = turned.shape, array.dtype
+    for first, last in runs:
+        passes, shape = _passes(summed, shape, first, last, given, computed)
+        known += [(kernel, size, computed, numbers) for kernel, size, numbers in passes]
+        summed, given = REDUCTIONS[summed].join, computed  # of what elements stand for
     kernel, _, _, numbers = known.pop()
-    if math.prod(array.shape[last + 1 :]) == 1:  # rows: what is wanted is stored at once
-        given, result, stored = _name(computed if known else array.dtype), _name(computed), _name(dtype)
-        kernel = reduce_rows(REDUCTIONS[summed].join if known else summed, given, result, stored, kind in _SUMMED)
-        return [*known, (kernel, shape, dtype, numbers)], True
-    return [*known, (kernel, shape, computed, numbers)], computed is dtype and kind not in _SUMMED
+    in_order = back == sorted(back)
+    if len(runs) == 1 and in_order and math.prod(turned.shape[runs[0][1] + 1 :]) == 1:  # rows: all is stored at once
+        join, given = (summed, computed) if known else (_SUMMED.get(kind, kind), array.dtype)
+        kernel = reduce_rows(join, _name(given), _name(computed), _name(dtype), kind in _SUMMED)
+        return [*known, (kernel, shape, dtype, numbers)], True, None
+    final = computed is dtype and kind not in _SUMMED
+    return [*known, (kernel, shape, computed, numbers)], final, None if in_order else back
 
 
 def _finished(kind: str, sums: Any, dtype: np.dtype[Any]) -> Any:

@@ -205,6 +205,11 @@ def over(memory: Memory, pointer: int, shape: Any, dtype: Any, strides: Any = No
     return made
 
 
+def at(pointer: int, form: Any) -> DeviceArray:
+    """The array of a form at an address, whose memory others keep."""
+    return over(_Nowhere(), pointer, form.shape, form.dtype, form.strides)
+
+
 def form_of(shape: tuple[int, ...], dtype: Any, strides: tuple[int, ...] | None = None) -> Any:
     """The form of an array without gaps: of arrays that are alike one is enough, since nothing changes it."""
     return _make(shape, dtype, _BEGIN, 0, strides)
@@ -300,7 +305,7 @@ def empty(shape: Any, dtype: Any, strides: tuple[int, ...] | None = None) -> Dev
 
 
 class _Nowhere:
-    """The memory of what has no elements."""
+    """The memory of what has no elements, and of what stands in memory that others keep."""
 
     ptr = 0
 

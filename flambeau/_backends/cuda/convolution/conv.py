@@ -29,7 +29,7 @@ from ..cudnn.descriptors import Refused, library
 from ..reductions.reduce import reduced
 from ..runtime.plans import of_level
 from ..runtime.synchronization import HERE
-from . import depthwise
+from . import depthwise, pointwise
 from .of_samples import Plan, plan_of_samples
 
 _ALIGNED = 15
@@ -308,6 +308,8 @@ def _plan_of_batch(product: int, forms: Any, geometry: Geometry) -> Plan | None:
     plan: Plan | None
     if depthwise.fits(forms, geometry):
         plan = _DEPTHWISE[product](forms, geometry)
+    elif product == OF_WEIGHT and REPRODUCIBILITY.level is not None and pointwise.fits(forms, geometry):
+        plan = pointwise.weight_gradient(forms, geometry)
     else:
         try:
             plan = Convolution(product, name_of(dtype), forms, geometry)

@@ -56,11 +56,11 @@ def multiplying(target: Any, first: Any, second: Any, added: bool = False) -> Pr
     if REPRODUCIBILITY.product is not None:
         return _in_order(target, first, second, added, False)
     if REPRODUCIBILITY.level is not None and is_there():
-        return _on_any_gpu(target, first, second, added)
+        return on_any_gpu(target, first, second, added)
     return driver().product(target, first, second, added)
 
 
-def _on_any_gpu(target: Any, first: Any, second: Any, added: bool) -> Product:
+def on_any_gpu(target: Any, first: Any, second: Any, added: bool) -> Product:
     """The product by a way that does not depend on which GPU of its architecture this is."""
     name, item = name_of(target.dtype), target.itemsize
     *outer, rows, inner = first.shape

@@ -359,7 +359,7 @@ def note_traceback(node: Node | None) -> None:
 
 
 def leading(name: str, first: Tensor, second: Tensor) -> Tensor:
-    """Of two tensors on different devices the one that says where the result is: a number on the CPU may go along."""
+    """The one of two tensors on different devices that says where the result is: a number on the CPU may go along."""
     if first._kind.shown is second._kind.shown:  # a fake and a real one: there is nothing to compute with
         return first if first._kind.dataless else second
     if second._kind.shown is CPU and not second._array.ndim:

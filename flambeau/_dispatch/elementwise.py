@@ -308,7 +308,7 @@ class ElementwiseFunction(Protocol):
     op: Elementwise
 
     def __call__(self, *operands: Any, out: Tensor | None = None) -> Tensor:
-        """Of operands."""
+        """The op of tensors and numbers."""
 
 
 def node_name(name: str) -> str:

@@ -129,7 +129,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 
 def _innermost(tensor: Any, tangent: Any) -> Any:
-    """Of a tensor and its tangent the one that stands for the examples of the innermost `vmap`."""
+    """A tensor or its tangent: whichever the innermost `vmap` has wrapped."""
     if not tensor._is_wrapper:
         return tangent
     return tensor if not tangent._is_wrapper or tensor.level.number >= tangent.level.number else tangent

@@ -35,7 +35,7 @@ def set_flags(_fp32_precision: str = "none") -> tuple[str]:
 
 @contextlib.contextmanager
 def flags(fp32_precision: str = "none") -> Iterator[None]:
-    """These settings inside a `with` block, and those before it afterwards."""
+    """Set options inside a `with` block; what was set before returns afterwards."""
     before = set_flags(fp32_precision)
     try:
         yield

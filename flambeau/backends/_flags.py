@@ -32,7 +32,7 @@ def setters(module: dict[str, Any], **defaults: Any) -> tuple[Callable[..., Any]
 
     @contextlib.contextmanager
     def flags(*values: Any, **named: Any) -> Iterator[None]:
-        """These settings inside a `with` block, and those before it afterwards."""
+        """Set options inside a `with` block; what was set before returns afterwards."""
         before = set_flags(**{**defaults, **dict(zip(names, values, strict=False)), **named})
         try:
             yield

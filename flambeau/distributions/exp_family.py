@@ -29,7 +29,7 @@ class ExponentialFamily(Distribution):
         raise NotImplementedError
 
     def _log_normalizer(self, *natural_params: Any, **options: Any) -> Tensor:
-        """Of as many parameters as the family has."""
+        """The logarithm of the normalizer, as a function of the natural parameters."""
         raise NotImplementedError
 
     @property

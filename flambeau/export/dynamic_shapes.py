@@ -72,7 +72,7 @@ class Dim:
 
     @property
     def size(self) -> SizeOf:
-        """What it is, as a function of a dimension that has a name."""
+        """The size of this dimension, as a function of one that has a name."""
         return SizeOf(self.__name__)
 
     def __add__(self, other: Any) -> Dim:

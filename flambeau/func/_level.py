@@ -106,7 +106,7 @@ class Wrapper(Tensor):
         return self._text()
 
     def _text(self) -> str:
-        """What it prints."""
+        """What the wrapper prints."""
         with self.level.outside():
             inner = repr(self.value).replace("\n", "\n    ")
         return f"{type(self).__name__}(lvl={self.level.number}, {'bdim=0, ' * self.level.leading}value=\n    {inner}\n)"

@@ -98,7 +98,7 @@ class Node:
         return self._scope
 
     def sourceRange(self) -> str:
-        """Where it stands in the text."""
+        """The line of the graph's text on which the node stands."""
         return f"line {self._line}"
 
     def __str__(self) -> str:

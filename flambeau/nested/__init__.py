@@ -134,7 +134,7 @@ def nested_tensor_from_jagged(
 
 
 def narrow(tensor: Tensor, dim: int, start: int | Tensor, length: int | Tensor, layout: Any = _STRIDED) -> NestedTensor:
-    """Of each row of a tensor, `length` elements along `dim` from `start` on: a window on the tensor's memory.
+    """`length` elements of each row of a tensor along `dim`, from `start` on: a window on the tensor's memory.
 
     Args:
         tensor (Tensor): the tensor; its first dimension counts the rows.

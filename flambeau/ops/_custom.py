@@ -65,7 +65,7 @@ class Packet(OpOverloadPacket):
         return found
 
     def overloads(self) -> list[str]:
-        """Their names, in the order of definition."""
+        """The names of the overloads, in the order of definition."""
         return list(self._operators())
 
     def __getattr__(self, overload: str) -> OpOverload:

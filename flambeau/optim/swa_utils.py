@@ -222,7 +222,7 @@ class AveragedModel(Module):
 
 
 def _grouped(averages: Sequence[Any], values: Sequence[Any]) -> list[tuple[list[Any], list[Any]]]:
-    """Both lists, split by what the averages are: lists of one kind are what functions of lists take."""
+    """Averages and values, split by what the averages are: lists of one kind are what functions of lists take."""
     groups: dict[Any, tuple[list[Any], list[Any]]] = {}
     for average, value in zip(averages, values, strict=False):
         ours, theirs = groups.setdefault(average._kind, ([], []))

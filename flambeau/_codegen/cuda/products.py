@@ -65,7 +65,7 @@ class Tile(NamedTuple):
 
     @property
     def threads(self) -> int:
-        """Of a block."""
+        """How many threads a block has."""
         return self.rows // self.rows_each * (self.columns // self.columns_each)
 
 

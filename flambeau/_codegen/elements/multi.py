@@ -225,7 +225,7 @@ def square_sums(b: Builder, args: Arguments, dtype: str) -> None:
 
 
 def _sum_of_squares(c: Builder, address: Value, scalar: Scalar, first: Value, last: Value) -> Value:
-    """Of a block: squares in the type that is computed with, added up in as many parts as a vector has lanes."""
+    """The sum of the squares of a block, in the type that is computed with, in as many parts as a vector has lanes."""
     width = 64 // max(scalar.size, 4)
     sums = {lanes: c.variable(scalar.compute, 0.0, lanes) for lanes in (width, 1)}
     for index, lanes in c.lanes(first, last, width):

@@ -262,7 +262,7 @@ def attention_of_few_queries(
 
 
 def _inner_products(c: Builder, scalar: Scalar, line: Value, lines: list[Value], width: Value) -> list[Value]:
-    """Of a row with some others."""
+    """The inner products of one row with several others."""
     most = 64 // scalar.size
     wide, single = ([c.variable(scalar.compute, 0.0, lanes) for _ in lines] for lanes in (most, 1))
     for column, lanes in c.lanes(0, width, most):

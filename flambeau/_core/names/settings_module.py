@@ -15,7 +15,7 @@ def settings(module: str, **defaults: Any) -> tuple[Callable[[str], Any], Callab
 
     @contextlib.contextmanager
     def patch(name: str | dict[str, Any] | None = None, value: Any = None, **changes: Any) -> Iterator[None]:
-        """These settings inside a block or a decorated function, and those before it afterwards."""
+        """Set options inside a block or a decorated function; what was set before returns afterwards."""
         wanted = {**(name if isinstance(name, dict) else {} if name is None else {name: value}), **changes}
         before = {each: values[each] for each in wanted}
         values.update(wanted)

@@ -203,7 +203,7 @@ def sym_min(a: Any, b: Any) -> Any:
 
 
 def sym_not(a: Any) -> Any:
-    """The opposite of a condition on sizes."""
+    """The negation of a condition on sizes."""
     return a.__sym_not__() if isinstance(a, SymBool) else not a
 
 

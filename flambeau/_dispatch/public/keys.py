@@ -75,11 +75,11 @@ class DispatchKeySet:
         return key_name(key) in self._names
 
     def add(self, key: Any) -> DispatchKeySet:
-        """These, and one more."""
+        """The keys of this set, and one more."""
         return self | DispatchKeySet(key)
 
     def remove(self, key: Any) -> DispatchKeySet:
-        """These without one."""
+        """The keys of this set without one."""
         return self - DispatchKeySet(key)
 
     def raw_repr(self) -> int:

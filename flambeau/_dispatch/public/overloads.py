@@ -145,7 +145,7 @@ class OpOverload:
 
     @functools.cached_property
     def _schema(self) -> FunctionSchema | None:
-        """What it takes and gives; None for an op of this package's own."""
+        """The schema of the operator; None for an op of this package's own."""
         return schemas_of(self.namespace, self._name).get(self._overloadname)
 
     @functools.cached_property

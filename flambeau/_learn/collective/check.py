@@ -135,7 +135,7 @@ def traffic(answer: Any) -> None:
 
 @STEPS.step("DistributedDataParallel trains with it", _ADVICE)
 def training(answer: Any) -> None:
-    """As the communication hook of data-parallel training."""
+    """Trains with the reader's function as the communication hook."""
     reduce = asked_for(answer, "ring_all_reduce")
 
     def hook(_: object, bucket: Any) -> Any:

@@ -70,7 +70,7 @@ def one_vector(answer: Any) -> None:
 
 @STEPS.step("17 and 1003 elements: those that are left over too, and no more", _ADVICE)
 def tail(answer: Any) -> None:
-    """The rest of a division by 16."""
+    """Checks the elements that are left over by a division by 16."""
     for count in (5, 17, 1003):
         out, right, before, behind = _run(answer, count, "float64")
         if (before != _MARK).any() or (behind != _MARK).any():

@@ -171,7 +171,7 @@ class _Plan:
         return grouped.reshape(self.groups, outputs, self.depth)
 
     def weights_back(self, matrices: Any) -> Any:
-        """The opposite of `weights`."""
+        """The weight in its own shape, from the matrices that `weights` makes of it."""
         outputs = matrices.shape[1]
         if self.rows:
             grouped = dim_moved(matrices.reshape(self.groups, outputs, *self.kernel, self.channels), -1, 2)
@@ -191,7 +191,7 @@ class _Plan:
         return grouped.transpose(1, 2, 0, *spatial).reshape(self.groups, outputs // self.groups, -1)
 
     def store_positions(self, target: Any, matrices: Any) -> None:
-        """The opposite of `positions_of`: write matrices into an output's block."""
+        """Write matrices, as `positions_of` makes them, into an output's block."""
         count, outputs, *sizes = target.shape
         inner = outputs // self.groups
         rank = len(sizes)

@@ -213,7 +213,7 @@ def _rms_norm(input: Array, normalized_shape: tuple[int, ...], weight: Array | N
 
 @cache
 def _precision(given: dtype) -> float:
-    """Of the type in which numbers of another one are computed."""
+    """The distance from 1 to the next number of the type in which `given` is computed."""
     return finfo(float32 if given.itemsize == 2 else given).eps
 
 

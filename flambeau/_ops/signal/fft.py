@@ -267,7 +267,7 @@ def _c2c(input: Tensor, dims: Dim, points: Dim, norm: Any, forward: bool) -> Ten
 
 
 def _r2c(input: Tensor, dims: Dim, points: Dim, norm: Any, forward: bool, onesided: bool) -> Tensor:
-    """Of real input that is transformable; backward transforms are the conjugates of forward ones."""
+    """The transform of real input. Backward transforms are the conjugates of forward ones."""
     result: Tensor = _fft_r2c(_fitted(input, dims, points), dims, _scale(norm, forward), onesided)
     return result if forward else conj(result)
 

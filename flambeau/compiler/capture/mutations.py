@@ -55,7 +55,7 @@ class Stored:
         self._before: dict[int, Contents] = {}
 
     def note(self, frame: FrameType, named: Iterable[tuple[str, tuple[str, ...]]]) -> None:
-        """Such a line is about to run: remember what it may change."""
+        """Remember what a line that sets something may change: it is about to run."""
         for name, path in named:
             if not name:
                 self._keep(frame.f_globals)

@@ -19,7 +19,7 @@ from .stages import stages_of
 
 @dataclass
 class Outline:
-    """Such a program. Of the recorded call it holds nothing but what items hold."""
+    """A program as text describes it. Of the recorded call it holds nothing but what items hold."""
 
     source: Source
     items: list[Item]

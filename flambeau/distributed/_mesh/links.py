@@ -108,7 +108,7 @@ class Link:
         return False
 
     def _hear_last_words(self) -> NoReturn:
-        """Of a process that hears nothing any more: what it said before it went says why."""
+        """Read what a process said before it closed its connection, which says why it did."""
         self.connection.settimeout(_LAST_WORDS)
         while True:
             self.read()  # which ends in an error

@@ -430,7 +430,7 @@ def _picture(blocks: Tensor, height: int, width: int) -> str:
 
 
 def _ordered(dense: Tensor) -> list[Tensor | None]:
-    """Of a tensor of 0 and 1: how many ones each row has, and where, the ones first."""
+    """How many ones each row of a tensor of 0 and 1 has, and its columns, those of ones first."""
     from ..._core.dtype import int32
 
     places = dense.to(int32).argsort(dim=-1, descending=True, stable=True)
@@ -438,7 +438,7 @@ def _ordered(dense: Tensor) -> list[Tensor | None]:
 
 
 def _dense(num_blocks: Tensor, indices: Tensor) -> Tensor:
-    """The opposite of `_ordered`."""
+    """The tensor of 0 and 1 of which `_ordered` gives such numbers and columns."""
     from ..._core.dtype import int32, int64
 
     columns = indices.shape[-1]

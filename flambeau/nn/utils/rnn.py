@@ -79,7 +79,7 @@ class PackedSequence(PackedSequence_):
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
     def _with(self, data: Tensor) -> PackedSequence:
-        """These sequences with other rows, and their order on the device of these."""
+        """A packed sequence of other rows with the lengths of this one; the order goes to the device of the rows."""
         if data is self.data:
             return self
         order = [each if each is None else each.to(data.device) for each in self[2:]]

@@ -31,7 +31,7 @@ class Comparison:
 
     @property
     def entry(self) -> Entry | None:
-        """That op: its name, module and line."""
+        """The first op that differs: its name, module and line."""
         first = self._verdict.first
         if first is None:
             return None

@@ -31,7 +31,7 @@ class Evidence:
         self.inputs, self.outputs, self.exact = inputs, outputs, exact
 
     def errors(self) -> list[tuple[float, float]]:
-        """Of each result: its difference from the one in float64, as root mean square, and the size of that one."""
+        """For each result its difference from the one in float64, as root mean square, and the size of that one."""
         if self.exact is None:
             return []
         return [distance(made, exact) for made, exact in zip(self.outputs, self.exact, strict=False)]

@@ -34,7 +34,7 @@ def page(one: Trace, other: Trace, verdict: Verdict, text: str, program: str) ->
 
 
 def _logarithm(size: float) -> float | None:
-    """Of a relative difference; None: there is none."""
+    """The decimal logarithm of a relative difference; None: there is no difference."""
     if size <= 0:
         return None
     return 2.0 if math.isinf(size) else round(math.log10(max(size, 1e-18)), 2)

@@ -41,7 +41,7 @@ save: Any = _Group(compute_crc32="crc32", use_pinned_memory_for_d2h="pinned", st
 
 @contextlib.contextmanager
 def patch(name: str | dict[str, Any] | None = None, value: Any = None, **changes: Any) -> Iterator[None]:
-    """These settings, such as "save.compute_crc32", inside a block, and those before it afterwards."""
+    """Set options, such as "save.compute_crc32", inside a block; what was set before returns afterwards."""
     wanted = {**(name if isinstance(name, dict) else {} if name is None else {name: value}), **changes}
     places = {each: each.partition(".")[::2] for each in wanted}
     before = {each: getattr(globals()[group], last) for each, (group, last) in places.items()}

@@ -56,5 +56,5 @@ def wide_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def only_gradient(grads: list[Any]) -> Any:
-    """Of the gradients of several results that of the first, if no other has one."""
+    """The gradient of the first of several results, if no other result has one; else None."""
     return grads[0] if all(each is None for each in grads[1:]) else None

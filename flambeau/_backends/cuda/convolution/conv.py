@@ -245,7 +245,7 @@ def weight_gradient(
 
 
 def _run(product: int, geometry: Geometry, last: bool, operands: tuple[Any, Any, Any]) -> DeviceArray | None:
-    """Of input, weight and output the one that is given as a shape, computed from the other two."""
+    """Computes the input, the weight or the output, whichever is given as a shape, from the other two."""
     dtype = next(each.form.dtype for each in operands if type(each) is DeviceArray)
     arrays = [
         _laid_out(each, last) if type(each) is DeviceArray else of_form(_form(each, dtype, last)) for each in operands
@@ -328,7 +328,7 @@ def _of_images(forms: Any, geometry: Geometry) -> tuple[Any, Geometry]:
 
 
 def _form(shape: Shape, dtype: Any, last: bool) -> Any:
-    """Of an array without gaps, the channels innermost if `last`."""
+    """The form of an array without gaps; with `last` its channels are innermost."""
     return form_of(shape, dtype, tuple([step * dtype.itemsize for step in strides_for(shape, last)]))
 
 

@@ -71,7 +71,7 @@ class _Call(NamedTuple):
     """What a kernel is told behind the addresses."""
 
     def start(self, *pointers: int) -> None:
-        """Of the source, the result, and the places of maxima."""
+        """Launches the kernel on the addresses of source, result and positions of maxima."""
         self.launch(self.blocks, THREADS, _FIELDS(self.elements, *pointers, *self.numbers))
 
 

@@ -62,7 +62,7 @@ def library() -> Any:
 
 @cache
 def version() -> int:
-    """Of the library."""
+    """The version of cuDNN, as one number."""
     found: int = library().cudnnGetVersion()
     return found
 

@@ -50,7 +50,7 @@ class _Steps:
 
     @property
     def form(self) -> Any:
-        """Of one step."""
+        """The form of the array of one step."""
         return self[0].form
 
     def __getitem__(self, step: int) -> DeviceArray:

@@ -38,7 +38,7 @@ class Course(NamedTuple):
 
     @classmethod
     def of(cls, steps: Any) -> Course:
-        """Of an array of steps, in order."""
+        """The course of a count that changes by these steps, in order."""
         if not steps.size:
             return cls(0, 0, 0)
         course = steps.cumsum()

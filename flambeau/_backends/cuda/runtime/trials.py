@@ -89,7 +89,7 @@ def _trying(buffers: Buffers) -> Iterator[list[DeviceArray] | None]:
 def _alike(
     arrays: list[DeviceArray], reference: Call, others: Iterable[Call], refusals: Refusals
 ) -> Iterator[tuple[int, Call]]:
-    """Those calls that give the bits of `reference`, with their positions."""
+    """The calls whose results have the bits of `reference`, with their positions."""
     wanted, result, *operands = arrays
     for number, other in enumerate(others):
         try:

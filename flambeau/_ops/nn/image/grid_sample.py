@@ -128,7 +128,7 @@ def _pixels(indices: Any, masks: Any, steps: Sizes) -> Any:
 
 
 def _product(factors: list[Any]) -> Any:
-    """Their product, the last dimension's factor first."""
+    """The product of the factors of all dimensions, the last dimension's first."""
     total = factors[-1]
     for each in factors[-2::-1]:
         total = total * each

@@ -67,7 +67,7 @@ def _reduce_weighted(losses: Any, weight: Tensor, number: int) -> Tensor:
 
 
 def _matched(name: str, input: Tensor, target: Tensor, kernel: str | None = None) -> tuple[Any, Any]:
-    """Both sides in a common dtype and shape; a warning where they broadcast.
+    """Input and target in a common dtype and shape; a warning where they broadcast.
 
     With `kernel`, the name of PyTorch's, that dtype must be one of floating point.
     """

@@ -189,7 +189,7 @@ def _gradient3d(
     grad: Tensor, self: Tensor, result1: Any, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes,
     ceil_mode: bool,
 ) -> Tensor:  # fmt: skip
-    """It names the window, which it does not need, because PyTorch's node shows it."""
+    """The gradient of the input. The window stands among the parameters because PyTorch's node shows it."""
     return _max_pool3d_backward(grad, self, result1)
 
 

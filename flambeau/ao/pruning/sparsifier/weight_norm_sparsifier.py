@@ -12,7 +12,7 @@ __all__ = ["WeightNormSparsifier"]
 
 
 class WeightNormSparsifier(BaseSparsifier):
-    """Of the blocks of a weight, the share `sparsity_level` with the smallest norms gets zeros.
+    """The share `sparsity_level` of the blocks of a weight, those with the smallest norms, gets zeros.
 
     In such a block the `zeros_per_block` smallest weights become zero; all of them, if that is how many it has.
     """

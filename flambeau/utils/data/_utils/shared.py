@@ -222,7 +222,7 @@ class Mapped:
         return taken
 
     def keep_freed(self, numbers: set[int]) -> None:
-        """These could not be reported."""
+        """Keep numbers of freed memory that could not be reported."""
         self._freed.update(numbers)
 
     def add(self, number: int, size: int, descriptor: int) -> None:

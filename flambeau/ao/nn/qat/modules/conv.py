@@ -40,7 +40,7 @@ class _ConvNd:
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """Such a layer with the parameters of a layer that has a `qconfig`."""
+        """A layer of this class with the parameters of a layer that has a `qconfig`."""
         layer = copied_layer(cls, mod, (nn.Conv1d, nn.Conv2d, nn.Conv3d))
         made = cls(**attributes(layer, CONV_OPTIONS), bias=layer.bias is not None, qconfig=mod.qconfig)
         made.weight = layer.weight

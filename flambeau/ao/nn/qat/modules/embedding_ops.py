@@ -38,7 +38,7 @@ class _Rounded:
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """Such a layer with the table of one that has a `qconfig`."""
+        """A layer of this class with the table of one that has a `qconfig`."""
         layer = copied_layer(cls, mod, (nn.Embedding, nn.EmbeddingBag))
         options = attributes(layer, (*EMBEDDING_OPTIONS, *cls._FURTHER_OPTIONS))
         make: Any = cls

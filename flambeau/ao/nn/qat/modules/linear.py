@@ -38,7 +38,7 @@ class Linear(nn.Linear):
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """Such a layer with the parameters of a layer that has a `qconfig`."""
+        """A layer of this class with the parameters of a layer that has a `qconfig`."""
         layer = copied_layer(cls, mod, (nn.Linear,))
         return _with_parameters(cls(layer.in_features, layer.out_features, layer.bias is not None, mod.qconfig), layer)
 

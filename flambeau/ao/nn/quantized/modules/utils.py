@@ -18,7 +18,7 @@ class WeightedQuantizedModule(nn.Module):
 
     @classmethod
     def from_reference(cls, ref_module: Any, output_scale: Any, output_zero_point: Any) -> Any:
-        """Such a module from one that computes with floats."""
+        """A module of this class, made from one that computes with floats."""
         raise NotImplementedError(f"{cls.__name__} has no counterpart that computes with floats")
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:

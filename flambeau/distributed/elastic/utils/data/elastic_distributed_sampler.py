@@ -14,7 +14,7 @@ __all__ = ["ElasticDistributedSampler"]
 
 
 class ElasticDistributedSampler(DistributedSampler):
-    """As `DistributedSampler`, from the sample `start_index` of the dataset on."""
+    """A `DistributedSampler` that begins at the sample `start_index` of the dataset."""
 
     def __init__(
         self, dataset: Any, num_replicas: int | None = None, rank: int | None = None, start_index: int = 0

@@ -75,7 +75,7 @@ class _ConvBn(WithNorm, conv._ConvNd):
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """Such a layer with the parameters of a convolution and a batch norm in a row."""
+        """A layer of this class with the parameters of a convolution and a batch norm in a row."""
         if type(mod) is not cls._FLOAT_MODULE:
             raise AssertionError(f"qat.{cls.__name__}.from_float only works for {cls._FLOAT_MODULE.__name__}")
         if not getattr(mod, "qconfig", None):

@@ -50,7 +50,7 @@ class LinearBn1d(WithNorm, nn.Linear):
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """Such a layer with the parameters of a linear layer and a batch norm in a row."""
+        """A layer of this class with the parameters of a linear layer and a batch norm in a row."""
         if type(mod) is not fused.LinearBn1d:
             raise AssertionError(f"qat.{cls.__name__}.from_float only works for {fused.LinearBn1d.__name__}")
         if not getattr(mod, "qconfig", None):

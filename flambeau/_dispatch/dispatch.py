@@ -189,9 +189,12 @@ class Primitive(Op, Generic[P, Results]):
                 outputs = [self._wrap(array, first, modes, True) for array in computed]
             else:
                 outputs = [self._wrap(computed, first, modes, False)]
-        if needs_grad:
-            (self.record_plainly if modes.plain else self.record)(args, outputs)
-        if not modes.plain:
+        if modes.plain:
+            if needs_grad:
+                self.record_plainly(args, outputs)
+        else:
+            if needs_grad:
+                self.record(args, outputs)
             after(self, args, outputs, modes)
         return tuple(outputs) if many else outputs[0]  # type: ignore[return-value]  # as many as the kernel returned
 

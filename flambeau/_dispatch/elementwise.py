@@ -249,8 +249,8 @@ class Elementwise(Op):
         return body
 
     def __call__(self, *operands: Any) -> Tensor:
-        """Run the op on tensors and numbers: an interpreter calls it in plain modes, where the short path is open."""
-        if THREAD.modes.plain and self.short is not None and _ON_SHORT_PATH.issuperset(map(type, operands)):
+        """Run the op on tensors and numbers, as interpreters do."""
+        if self.short is not None and _ON_SHORT_PATH.issuperset(map(type, operands)):
             return self.short(*operands)
         return run_unary(self, operands[0]) if len(operands) == 1 else run_binary(self, *operands)
 
@@ -290,12 +290,14 @@ def _recorded(op: Elementwise, operands: tuple[Any, ...], output: Tensor) -> Ten
     modes = THREAD.modes
     if modes.interpreters and modes.interpreters[-1].records_inside:
         return output
-    if modes.grad and output._kind.differentiable and not modes.inference:
-        for each in operands:
-            if isinstance(each, Tensor) and each.requires_grad:
-                (op.record_plainly if modes.plain else op.record)(operands, output)
-                break
-    if not modes.plain:
+    records = modes.grad and output._kind.differentiable and not modes.inference
+    needed = records and any([isinstance(each, Tensor) and each.requires_grad for each in operands])  # noqa: C419 (quicker)
+    if modes.plain:
+        if needed:
+            op.record_plainly(operands, output)
+    else:
+        if needed:
+            op.record(operands, output)
         after(op, operands, [output], modes)
     return output
 

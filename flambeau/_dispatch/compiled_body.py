@@ -357,7 +357,7 @@ def _compiled_from(least: int, kernel: Body, order: Callable[[list[Any]], list[A
 def _in_order(result: Any, args: tuple[Any, ...], order: Callable[[list[Any]], list[Any]] | None) -> Any:
     """A result of one or several arrays, in the memory order that PyTorch gives it."""
     arrays = [each for each in args if type(each) in ARRAY_CLASSES]
-    return arranged(result, *(arrays if order is None else order(arrays)))
+    return arranged(result, *(arrays if order is None else order(arrays))) if arrays else result  # none: a trace
 
 
 def _have_no_gaps(arrays: Sequence[Any]) -> bool:

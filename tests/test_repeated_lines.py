@@ -29,7 +29,7 @@ PAIRS = {
     ("flambeau/signal/windows/__init__.pyi", "flambeau/signal/windows/__init__.pyi"),
     ("flambeau/special.pyi", "flambeau/special.pyi"),
     # Signatures that repeat those of others, as PyTorch's do.
-    ("flambeau/_backends/cpu/layers/attention.py", "flambeau/_ops/nn/attention.py"),
+    ("flambeau/ao/quantization/fx/fuse_handler.py", "flambeau/ao/quantization/fx/fuse_handler.py"),
     ("flambeau/nn/modules/conv.py", "flambeau/nn/modules/conv.py"),
     ("flambeau/nn/modules/rnn.py", "flambeau/nn/modules/rnn.py"),
     # The loop over keys and values of two kernels.

@@ -100,15 +100,11 @@ def attention_gradients(
     query: Any,
     key: Any,
     value: Any,
-    dropout_p: float,
-    is_causal: bool,
-    attn_mask: Any,
-    scale: float | None,
-    output: Any,
-    logsumexp: Any,
+    *rest: Any,
     workspace: Workspace = DIRECT,
 ) -> list[Any] | None:
-    """The gradients of query, key and value."""
+    """The gradients of query, key and value; `rest` is what else the op `attention_backward` is given."""
+    _, is_causal, attn_mask, scale, output, logsumexp = rest
     grad = only_gradient(grads)
     if grad is None or grad.dtype != query.dtype or not _serves(attn_mask, query, key, value, output):
         return None

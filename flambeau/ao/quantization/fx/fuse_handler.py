@@ -35,11 +35,19 @@ class FuseHandler(ABC):
     def __init__(self, node: Node) -> None: ...
 
     @abstractmethod
-    def fuse(self, *args: Any, **kwargs: Any) -> Node:
-        """The node of the new graph; the fused module stands under the name of the root's.
-
-        Its arguments are those of `DefaultFuseHandler`.
-        """
+    def fuse(
+        self,
+        load_arg: Callable[[Any], Any],
+        named_modules: dict[str, Module],
+        fused_graph: Graph,
+        root_node: Node,
+        extra_inputs: list[Any],
+        matched_node_pattern: NodePattern,
+        fuse_custom_config: FuseCustomConfig,
+        fuser_method_mapping: dict[Pattern, Any],
+        is_qat: bool,
+    ) -> Node:
+        """The node of the new graph; the fused module stands under the name of the root's."""
 
 
 def set_module(modules: dict[str, Module], path: str, module: Module) -> None:

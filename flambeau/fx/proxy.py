@@ -297,8 +297,12 @@ class Proxy:
 def _is_assertion(frame: FrameType) -> bool:
     """Whether the running instruction decides about an `assert`."""
     instructions, number = instruction_of(frame)
-    following = instructions[number : number + 3]
-    return any(each.opname == "LOAD_ASSERTION_ERROR" for each in following)
+    following = [each for each in instructions[number : number + 4] if each.opname != "NOT_TAKEN"][:3]
+    return any(
+        each.opname == "LOAD_ASSERTION_ERROR"
+        or (each.opname, each.argrepr) == ("LOAD_COMMON_CONSTANT", "AssertionError")  # from Python 3.14 on
+        for each in following
+    )
 
 
 class SeesProxies(FunctionMode):

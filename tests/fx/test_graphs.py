@@ -244,3 +244,23 @@ def test_other_threads_are_not_recorded() -> None:
     assert [node.target for node in seen["graph"].graph.nodes] == ["x", "first", "second", "output"]
     assert [node.target for node in seen["other"].graph.nodes] == ["input", "0", "output"]
     assert nn.Module.__call__.__qualname__ == "Module.__call__"
+
+
+def test_assertions_are_traced_where_the_tracer_wants_it() -> None:
+    class Tracer(fx.Tracer):
+        trace_asserts = True
+
+    names: dict[str, Any] = {}  # from text: pytest writes the assertions of its modules anew
+    exec("def asserting(x):\n    assert x.sum() > 0, 'positive'\n    assert x.mean()\n    return x * 2\n", names)
+
+    def deciding(x: Any) -> Any:
+        return x * 2 if x.sum() > 0 else x
+
+    graph = Tracer().trace(names["asserting"])
+    assert [node.name for node in graph.nodes if node.target is fx.proxy.assert_fn] == ["assert_fn", "assert_fn_1"]
+    module = fx.GraphModule(nn.Module(), graph)
+    assert module(flambeau.ones(2)).tolist() == [2.0, 2.0]
+    with pytest.raises(AssertionError):
+        module(-flambeau.ones(2))
+    with pytest.raises(fx.proxy.TraceError):
+        Tracer().trace(deciding)

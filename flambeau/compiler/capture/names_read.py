@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dis
 import functools
+import re
 from collections.abc import Callable, Iterable, Sequence
 from types import CodeType
 
@@ -24,10 +25,10 @@ _SILENT = ("CACHE", "EXTENDED_ARG", "NOP", "PRECALL", "PUSH_NULL")
 _ATTRIBUTE = ("LOAD_ATTR", "LOAD_METHOD")
 _IMPORT = dis.opmap["IMPORT_NAME"]
 _NAMING = frozenset(dis.hasname)
-_VARIABLES = ("LOAD_FAST", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_NAME")
+_VARIABLES = ("LOAD_DEREF", "LOAD_GLOBAL", "LOAD_NAME")
+_OWN = re.compile("(LOAD|STORE|DELETE)_FAST")
+_STORES = ("STORE_ATTR", "STORE_SUBSCR", "STORE_SLICE")
 _GROWING = ("add", "append", "appendleft", "extend", "insert", "update")
-_AUGMENTED = 13
-"""From this one on the operators of `BINARY_OP` are those of augmented assignments."""
 
 
 @functools.lru_cache(maxsize=4096)
@@ -97,13 +98,15 @@ def stores_in(code: CodeType) -> dict[int | None, frozenset[tuple[str, Path]]]:
     lines = {place: line for start, end, line in code.co_lines() for place in range(start, end, 2)}
     made: dict[int | None, set[tuple[str, Path]]] = {}
     for each in found:
-        if each.opname in ("STORE_ATTR", "STORE_SUBSCR") or (each.opname in _ATTRIBUTE and each.argval in _GROWING):
+        if each.opname in _STORES or (each.opname in _ATTRIBUTE and each.argval in _GROWING):
             made.setdefault(lines.get(each.offset), set())
         elif each.opname == "STORE_GLOBAL":
             made.setdefault(lines.get(each.offset), set()).add(("", ()))
     for place, each in enumerate(found):
-        if each.opname in _VARIABLES and (named := made.get(lines.get(each.offset))) is not None:
-            named.add((str(each.argval), _path(found, place)))
+        loaded = _loaded(each)
+        if loaded and (named := made.get(lines.get(each.offset))) is not None:
+            named.update((name, ()) for name in loaded[:-1])
+            named.add((loaded[-1], _path(found, place)))
     return {line: frozenset(named) for line, named in made.items()}
 
 
@@ -112,9 +115,9 @@ def counts(code: CodeType) -> bool:
     """Whether code has an augmented assignment to an attribute, an item or a variable that is not its own."""
     found = _instructions(code)
     for place, each in enumerate(found):
-        if each.opname.startswith("INPLACE_") or (each.opname == "BINARY_OP" and (each.arg or 0) >= _AUGMENTED):
+        if each.opname.startswith("INPLACE_") or (each.opname == "BINARY_OP" and each.argrepr.endswith("=")):
             following = [other.opname for other in found[place + 1 :] if other.opname.startswith("STORE_")]
-            if following and following[0] != "STORE_FAST":
+            if following and not following[0].startswith("STORE_FAST"):
                 return True
     return False
 
@@ -151,6 +154,15 @@ def _path(found: Sequence[dis.Instruction], place: int) -> Path:
             break
         names.append(str(each.argval))
     return tuple(names)
+
+
+def _loaded(instruction: dis.Instruction) -> tuple[str, ...]:
+    """The variables that an instruction loads; from Python 3.13 on one may load or set two of a function's own."""
+    if instruction.opname in _VARIABLES:
+        return (str(instruction.argval),)
+    done = _OWN.findall(instruction.opname)
+    names = instruction.argval if len(done) == 2 else (instruction.argval,)
+    return tuple(name for name, what in zip(names, done, strict=False) if what == "LOAD")
 
 
 def _taken(found: Sequence[dis.Instruction], place: int, names: Sequence[str] | None) -> set[Path]:

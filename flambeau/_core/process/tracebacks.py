@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from types import TracebackType
 
 import numpy as np
@@ -11,6 +12,8 @@ import numpy as np
 from .caller import IS_INTERNAL
 
 _NUMPY = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
+_KEEPS_FIRST = sys.version_info < (3, 11)
+"""Whether `raise` puts back the traceback that `except` found: what follows its first frame may change, and no more."""
 _WHOLE = os.environ.get("FLAMBEAU_FULL_TRACEBACK", "0") == "1"
 
 
@@ -35,7 +38,10 @@ def leave_out_library(error: BaseException) -> None:
     result: TracebackType | None = None
     for each in reversed(kept):
         result = TracebackType(result, each.tb_frame, each.tb_lasti, each.tb_lineno)
-    error.__traceback__ = result
+    if _KEEPS_FIRST and error.__traceback__ is not None and kept[0] is not error.__traceback__:
+        error.__traceback__.tb_next = result
+    else:
+        error.__traceback__ = result
 
 
 def _is_of_library(trace: TracebackType | None) -> bool:

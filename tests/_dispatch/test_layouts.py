@@ -72,6 +72,13 @@ RESULTS: dict[str, Callable[[Any, Any, Any, Any], Any]] = {
     "sum over 1": lambda T, x, y, m: x.sum(1),
     "sum over (0, 2, 3)": lambda T, x, y, m: x.sum((0, 2, 3), keepdim=True),
     "amax over (1, 3)": lambda T, x, y, m: x.amax((1, 3)),
+    "amax over -1": lambda T, x, y, m: x.amax(-1),
+    "max over -1": lambda T, x, y, m: x.max(-1).values,
+    "where the largest is": lambda T, x, y, m: x.max(-1).indices,
+    "argmin over 2": lambda T, x, y, m: x.argmin(2),
+    "roll": lambda T, x, y, m: x.roll(5, 3),
+    "roll along two": lambda T, x, y, m: x.roll((2, -3), (1, 2)),
+    "roll by nothing": lambda T, x, y, m: x.roll((2, 20), (1, 3)),
     "pow": lambda T, x, y, m: x.pow(2),
 }
 

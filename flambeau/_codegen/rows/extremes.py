@@ -14,6 +14,8 @@ from .shared import steps
 
 LONGEST = 2**31 - 1
 """Positions are 32 bits wide until they are stored."""
+_QUARTER = 4
+"""So many elements of a row are compared at a time where a whole vector is too long."""
 _COLUMNS = 64
 """So many columns are compared at a time."""
 
@@ -37,7 +39,7 @@ def extreme_of_rows(b: Builder, arguments: Arguments, largest: bool, dtype: str)
     A row, which stays in the cache, is gone through twice: for its extreme, and for the first element that equals it.
     """
     scalar, index = SCALARS[dtype], SCALARS["int64"]
-    kind, width = ("maximum" if largest else "minimum"), 128 // max(4, scalar.size)
+    kind, widths = ("maximum" if largest else "minimum"), (128 // max(4, scalar.size), _QUARTER, 1)
     captured = [arguments.array(number).data for number in range(3)]
     rows, length = arguments.integer(3), arguments.integer(4)
     with b.parallel(rows, steps_worth(b, length), *captured, length, unlock=True) as (c, begin, end, inside):
@@ -45,20 +47,24 @@ def extreme_of_rows(b: Builder, arguments: Arguments, largest: bool, dtype: str)
         combine, start = combination(c, kind), start_of(kind, dtype)
         with c.loop(begin, end) as row:
             line = c.at(x, scalar, row * length_)
-            wide, single = (c.variable(scalar.compute, start, lanes, scalar.is_signed) for lanes in (width, 1))
-            for place, lanes in c.lanes(0, length_, width):
-                part = wide if lanes > 1 else single
-                part.value = combine(part.value, _element(c, line, scalar, place, lanes))
-            best = combine(c.fold(wide.value, combine), single.value)
-            near, last = (c.variable(I32, LONGEST, lanes) for lanes in (width, 1))
-            for place, lanes in c.lanes(0, length_, width):
-                value, found = _element(c, line, scalar, place, lanes), near if lanes > 1 else last
+            extremes = {each: c.variable(scalar.compute, start, each, scalar.is_signed) for each in widths}
+            for place, lanes in c.lanes(0, length_, *widths):
+                extremes[lanes].value = combine(extremes[lanes].value, _element(c, line, scalar, place, lanes))
+            best = extremes[1].value
+            for each in widths[:-1]:
+                best = combine(c.fold(extremes[each].value, combine), best)
+            places = {each: c.variable(I32, LONGEST, each) for each in widths}
+            for place, lanes in c.lanes(0, length_, *widths):
+                value, found = _element(c, line, scalar, place, lanes), places[lanes]
                 wanted = c.splat(best, lanes)
                 is_best = value == wanted
                 if scalar.is_float:
                     is_best = is_best | ((value != value) & (wanted != wanted))
                 found.value = c.smaller(found.value, c.select(is_best, _numbers(c, place, lanes), LONGEST))
-            position = c.convert(c.smaller(c.smallest(near.value), last.value), I64)
+            first = places[1].value
+            for each in widths[:-1]:
+                first = c.smaller(c.smallest(places[each].value), first)
+            position = c.convert(first, I64)
             c.store(positions, index, row, position)
             chosen = c.load_raw(c.at(line, scalar, position), scalar.memory, scalar.size)
             c.store_raw(chosen, c.at(values, scalar, row), None, scalar.size)

@@ -44,6 +44,10 @@ def _summand(c: Builder, kind: str, scalar: Scalar, value: Value, centre: Value 
     return run_program(c, program, [value] if centre is None else [value, centre], value.lanes)[0]
 
 
+_QUARTER = 4
+"""So many elements of a row are compared at a time where a whole vector is too long."""
+
+
 @kernel
 def reduce_rows(b: Builder, arguments: Arguments, kind: str, given: str, result: str, stored: str, root: bool) -> None:
     """(out, x, rows, length, chunk, centres): chunks of rows that are contiguous; out has a column for each chunk.
@@ -55,7 +59,8 @@ def reduce_rows(b: Builder, arguments: Arguments, kind: str, given: str, result:
     out, x, centres = arguments.array(0).data, arguments.array(1).data, arguments.array(5).data
     rows, length, chunk = (arguments.integer(number) for number in (2, 3, 4))
     chunks = (length + chunk - 1) // chunk
-    width = 128 // max(4, target.size)
+    # The largest of a row is the same in whatever order; sums keep theirs.
+    widths = (128 // max(4, target.size), *((_QUARTER,) if kind in ("maximum", "minimum") else ()), 1)
     grain = steps_worth(b, b.smaller(length, chunk))
     captured = (out, x, centres, length, chunk, chunks)
     with b.parallel(rows * chunks, grain, *captured, unlock=True) as (c, begin, end, inside):
@@ -67,15 +72,15 @@ def reduce_rows(b: Builder, arguments: Arguments, kind: str, given: str, result:
             first = (task - row * chunks_) * chunk_
             last = c.smaller(first + chunk_, length_)
             place = c.at(x_, source, row * length_)
-            wide = c.variable(target.compute, start, width, target.is_signed)
-            single = c.variable(target.compute, start, 1, target.is_signed)
+            parts = {lanes: c.variable(target.compute, start, lanes, target.is_signed) for lanes in widths}
             centre = c.load(centres_, target, row) if kind == "deviation" else None
-            for position, lanes in c.lanes(first, last, width):
+            for position, lanes in c.lanes(first, last, *widths):
                 value = c.convert(c.load(place, source, position, lanes), target.compute, target.is_signed)
                 value = _summand(c, kind, target, value, centre)
-                part = wide if lanes > 1 else single
-                part.value = combine(part.value, value)
-            total = combine(c.fold(wide.value, combine), single.value)
+                parts[lanes].value = combine(parts[lanes].value, value)
+            total = parts[1].value
+            for lanes in widths[:-1]:
+                total = combine(c.fold(parts[lanes].value, combine), total)
             c.store(out_, final, task, c.convert(c.sqrt(total) if root else total, final.compute))
 
 

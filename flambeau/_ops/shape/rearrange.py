@@ -10,7 +10,7 @@ import numpy as np
 from ..._backends import arrays
 from ..._core.backend import LARGE, as_array, backend_of_array, to_host
 from ..._core.dtype import BOOL, FLOAT, INTEGER, LEGACY_NAMES, int32, int64
-from ..._core.geometry.layout import element_strides, empty_array, empty_like, is_plain, strides_like
+from ..._core.geometry.layout import element_strides, empty_array, empty_like, is_channels_last, is_plain, strides_like
 from ..._core.geometry.strided_windows import overlaps, positions, window
 from ..._core.size import fits_int64
 from ..._core.storage import address_of, owner_of
@@ -188,14 +188,17 @@ def _roll(self: Array, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Array:
     if not dims:
         return _rolled(self.reshape(-1), {0: shifts[0]}).reshape(self.shape)
     moved: dict[int, int] = {}
+    keeps_order = is_channels_last(self)
     for shift, dim in zip(shifts, dims, strict=True):
         moved[dim] = moved.get(dim, 0) + shift
-    return _rolled(self, moved)
+        keeps_order = keeps_order and shift % self.shape[dim] != 0  # what does not move PyTorch copies row by row
+    return _rolled(self, moved, keeps_order)
 
 
-def _rolled(array: Any, moved: dict[int, int]) -> Any:
+def _rolled(array: Any, moved: dict[int, int], keeps_order: bool = False) -> Any:
     """A copy whose elements were moved by so many places along each dimension: each corner of it is one copy."""
-    result = np.empty(array.shape, array.dtype, like=array)
+    shape, dtype = array.shape, array.dtype
+    result = empty_like(array, None, dtype) if keeps_order else np.empty(shape, dtype, like=array)
     corners: list[tuple[tuple[slice, ...], tuple[slice, ...]]] = [((), ())]
     for dim, size in enumerate(array.shape):
         first = moved.get(dim, 0) % size if size else 0

@@ -17,6 +17,7 @@ from ...tiers import compiles
 from ..elementwise.pointwise import increased
 from ..linalg.threaded_blas import Plan, plan_of
 from ..memory.workspace import DIRECT, Workspace
+from .tiers import FEW_POSITIONS
 
 Array = Any
 
@@ -25,8 +26,6 @@ _ITEM = 4
 _LONG, _SMALL = 1024, 100**3
 _PIECE = 512
 """So many positions of an image are summed up one by one at most."""
-FEW = 64
-"""Images of no more positions are taken together by others, for the gradient of a weight."""
 _CHUNKS = 16
 """So many sums of samples, at most, are computed for themselves."""
 _MANY = 1 << 16
@@ -110,11 +109,11 @@ def _weighing(shape: Shape, strides: Shape, grad: Shape, grad_strides: Shape) ->
     if not compiles() or left is None or right is None:
         return None
     (samples, channels, count), outputs = right[0], grad[1]
-    if count <= FEW:
+    if count <= FEW_POSITIONS:
         return None
     each = -(-samples // _CHUNKS)
     if _is_summed_one_by_one(outputs, count, channels):
-        each = next((pieces for pieces in range(-(-count // _PIECE), count // FEW) if count % pieces == 0), 0)
+        each = next((pieces for pieces in range(-(-count // _PIECE), count // FEW_POSITIONS) if count % pieces == 0), 0)
         if not each:
             return None
         left, right = _in_pieces(*left, each), _in_pieces(*right, each)

@@ -64,12 +64,14 @@ def _has_wide_windows(input: Array, grad: Array, kernel: Shape, geometry: Geomet
     return (_NARROW if len(kernel) == 2 else 1) < kernel[-1] <= _WIDEST
 
 
-_FEW_POSITIONS, _LITTLE_WEIGHT = 64, 1 << 16
+FEW_POSITIONS = 64
+"""Images of no more positions are taken together by generated code, for the gradient of a weight of one element."""
+_LITTLE_WEIGHT = 1 << 16
 
 
 def _has_few_positions(input: Array, grad: Array) -> bool:
     """Whether generated code takes small images together, for windows of one element: the weight is not large."""
-    if math.prod(grad.shape[2:]) > _FEW_POSITIONS:
+    if math.prod(grad.shape[2:]) > FEW_POSITIONS:
         return False
     return bool(grad.shape[1] * input.shape[1] <= _LITTLE_WEIGHT and input.dtype == np.float32)
 

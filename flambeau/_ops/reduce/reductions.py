@@ -15,6 +15,7 @@ from ..._core.backend import LARGE, as_array, read, undispatched
 from ..._core.dtype import FLOAT, INTEGER, LEGACY_NAMES, float32, int64, uint8
 from ..._core.dtype import dtype as DType
 from ..._core.geometry.layout import contiguous_array
+from ..._core.modes import THREAD
 from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.autocast_rules import FULL, FULL_RESULT, on
@@ -25,6 +26,7 @@ from ..._dispatch.dispatch import Array, Primitive, Results, primitive, several
 from ..._dispatch.public.protocol import write_out
 from ..._dispatch.public.registry import public
 from ..create.constants import as_dtype
+from ..create.like import zeros_like
 from ..pointwise.binary import conj
 from ..shape.view import _expand, reshaped, wrap_dim
 
@@ -332,7 +334,7 @@ def _product_of_others(tensor: Tensor, dim: int) -> Tensor:
     size = tensor.shape[dim]
     if size == 0:
         return tensor
-    ones = tensor.narrow(dim, 0, 1) * 0 + 1
+    ones = tensor.new_ones([1 if place == dim % tensor.ndim else each for place, each in enumerate(tensor.shape)])
     before = _cat([ones, tensor.narrow(dim, 0, size - 1)], dim).cumprod(dim)
     after = _cat([ones, tensor.flip(dim).narrow(dim, 0, size - 1)], dim).cumprod(dim).flip(dim)
     return before * after
@@ -355,6 +357,9 @@ def _prod_gradient(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
         return grad
     if _is_without_zeros(self):
         return grad * conj(result / self)
+    plain = REPRODUCIBILITY.product is None and not self._kind.dataless and not THREAD.modes.grad
+    if plain and int(read((self == 0).sum())) > 1:
+        return zeros_like(self)  # whatever stands beside the zeros
     return grad * conj(_product_of_others(self.reshape(-1), 0)).reshape(self.shape)
 
 

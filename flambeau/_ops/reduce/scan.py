@@ -11,8 +11,9 @@ import numpy as np
 from ..._backends import arrays
 from ..._core.arrays.quick import dim_moved
 from ..._core.backend import LARGE, read
-from ..._core.dtype import BOOL, COMPLEX, FLOAT
+from ..._core.dtype import BOOL, COMPLEX, FLOAT, int64
 from ..._core.geometry.layout import contiguous_array
+from ..._core.modes import THREAD
 from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.autocast_rules import FULL_RESULT, on
@@ -25,6 +26,7 @@ from ..._dispatch.public.registry import public
 from ..._dispatch.public.return_types import named, return_type
 from ..create.like import zeros_like
 from ..index.gather import value_selecting_reduction_backward
+from ..index.masked import where
 from ..pointwise.binary import conj
 from ..shape.parts import narrow
 from ..shape.view import wrap_dim
@@ -91,13 +93,32 @@ def cumsum(input: Tensor, dim: int, *, dtype: Any = None, out: Any = None) -> Te
 def _cumprod_gradient(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
     if self.numel() <= 1:
         return grad
-    if REPRODUCIBILITY.product is None and not bool(read((self == 0).any())):  # a sample's zeros are its own affair
-        return reverse_cumsum(grad * conj(result), dim) / conj(self)
+    if REPRODUCIBILITY.product is None:  # else a sample's zeros are its own affair
+        if not bool(read((self == 0).any())):
+            return reverse_cumsum(grad * conj(result), dim) / conj(self)
+        if not THREAD.modes.grad:
+            return _cumprod_gradient_at_zeros(grad, conj(self), conj(result), dim)
     # Element i is a factor of every result k >= i. Its gradient is the product of the elements before it, times
     # rest(i) = grad(i) + element(i + 1) * rest(i + 1). No division: zeros do no harm.
     ones = grad.new_ones(grad.narrow(dim, 0, 1).shape)
     before = _cat([ones, conj(self).narrow(dim, 0, self.shape[dim] - 1)], dim).cumprod(dim)
     return before * _fading_gradient(grad, self, dim)
+
+
+def _cumprod_gradient_at_zeros(grad: Tensor, factors: Tensor, result: Tensor, dim: int) -> Tensor:
+    """The gradient where a factor is zero: elements before the first zero do not see what follows it, that zero sees
+    what lies between it and the second one, and elements behind it are in no product that is not zero.
+    """
+    zeros = factors == 0
+    passed = zeros.cumsum(dim)
+    before, until_second = passed == 0, passed == 1
+    first = zeros & until_second
+    early = reverse_cumsum(where(before, grad * result, 0), dim) / factors
+    place = first.to(int64).argmax(dim, keepdim=True)
+    product_before = where(place == 0, 1, result.gather(dim, (place - 1).clamp(0)))
+    products = where(until_second & ~first, factors, 1).cumprod(dim)
+    at_first = (products * where(until_second, grad, 0)).sum(dim, keepdim=True) * product_before
+    return where(first, at_first, where(before, early, 0))
 
 
 def _cat(tensors: list[Tensor], dim: int) -> Tensor:

@@ -39,7 +39,7 @@ def _softmax_gradient(grad: Tensor, output: Tensor, dim: int) -> Tensor:
 def _softmax_backward(self: Array, output: Array, dim: int) -> Array:
     product = self * output
     if not product.ndim:
-        return np.zeros_like(product)
+        return product - output * product  # zero, unless the result was changed by its data
     return product - output * reduced(np.add, product, (dim,), True)
 
 
@@ -52,7 +52,7 @@ def _softmax_backward(self: Array, output: Array, dim: int) -> Array:
 @in_single
 def _log_softmax_backward(self: Array, output: Array, dim: int) -> Array:
     if not self.ndim:
-        return np.zeros_like(self)
+        return self - np.exp(output) * self
     return self - np.exp(output) * reduced(np.add, self, (dim,), True)
 
 

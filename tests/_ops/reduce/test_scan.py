@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -115,3 +116,34 @@ def test_running_extremes_of_many(T: Any, name: str, dtype: str) -> Any:
         x[3, 4:9, 2], x[5, 1], x[7, 2:] = T.nan, T.inf, -T.inf
     op = getattr(T, name)
     return op(x, 0), op(x, 1), op(x, 2), op(x.reshape(-1), 0), op(x.permute(2, 0, 1), 1)
+
+
+_ODD = (2.0, 0.0, float("nan"), float("inf"), -3.0)
+
+
+@pytest.mark.parametrize("first", _ODD)
+@differential
+def test_gradients_of_products_where_zeros_stand_beside_nan_and_infinity(T: Any, first: float) -> Any:
+    found = []
+    for rest in itertools.product(_ODD, repeat=2):
+        for function in (lambda x: x.prod(), lambda x: x.prod(0), lambda x: (x.cumprod(0) * w).sum()):
+            x = T.tensor((first, *rest), dtype=T.float64, requires_grad=True)
+            w = T.tensor([1.0, 2.0, 3.0], dtype=T.float64)
+            found += T.autograd.grad(function(x), x)
+    return found
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+@pytest.mark.parametrize("dim", [0, 1])
+@differential
+def test_gradients_of_running_products_with_several_zeros(T: Any, dim: int, dtype: str) -> Any:
+    x = T.tensor([[0, 2, 1, 3], [3, 0, 0, -2], [0, 4, 2, 4], [1, 5, 0, 0]], dtype=getattr(T, dtype)).requires_grad_()
+    w = T.arange(16.0).reshape(4, 4)
+    return T.autograd.grad((x.cumprod(dim) * w).real.sum(), x)
+
+
+@differential
+def test_second_derivatives_of_running_products_with_zeros(T: Any) -> Any:
+    x = T.tensor([2.0, 0.0, 3.0, 0.0, 4.0], dtype=T.float64, requires_grad=True)
+    (slope,) = T.autograd.grad((x.cumprod(0) * T.arange(5.0)).sum(), x, create_graph=True)
+    return slope.detach(), *T.autograd.grad((slope * T.arange(1.0, 6.0)).sum(), x)

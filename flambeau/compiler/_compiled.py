@@ -33,7 +33,7 @@ from .capture.breaks.split import Definition
 from .capture.effort import Contest, Effort, Trial
 from .capture.foresight import foreseen, narrowed
 from .capture.guards import MISS, State
-from .capture.mutations import Change, Changing, Stored, undone
+from .capture.mutations import Change, Changing, Stored, in_words, undone
 from .capture.new_objects import Made
 from .capture.readings import Readings, Unsteady
 from .capture.recompiles import OTHER_ELEMENTS, Values, why_missed
@@ -59,8 +59,6 @@ _MANY_MISSES = 64
 
 CHANGES = "it changes Python state"
 OTHER_CODE = "other code ran than before"
-_MAY_END = (CHANGES, OTHER_CODE)
-"""Reasons that first calls have, and later ones may not: caches are filled, warnings given."""
 
 
 class Compiled:
@@ -428,7 +426,7 @@ class Compiled:
         except Refused as refused:
             if not attempt.has_run:
                 return self._watched(attempt)
-            return self._after(attempt, now) if refused.reason in _MAY_END else self._refuse(refused, attempt)
+            return self._after(attempt, now) if refused.may_end else self._refuse(refused, attempt)
         self._watch = now
         return self._kept(attempt, recording)
 
@@ -461,7 +459,7 @@ class Compiled:
         self._watch = watch
         sign, watch.stored = Changing(() if watch.stored is None else watch.stored.changes()), None
         if sign.is_likely and not self.fullgraph:
-            self._suspect = Refused(CHANGES), sign
+            self._suspect = Refused(CHANGES + in_words(sign.changes, watch.users_lines())), sign
         return attempt.result
 
     def _looked_for(self, attempt: Attempt, refused: Refused, sign: LineRuns | Changing) -> Any:
@@ -496,7 +494,7 @@ class Compiled:
         self._note(refused.reason)
         if self.fullgraph and (self._watch is not None or self._attempts > 1):  # a first call may do what is done once
             raise self._unsupported(refused.reason) from None
-        if refused.is_error and refused.reason not in _MAY_END:
+        if refused.is_error and not refused.may_end:
             self._attempts, self._suspect = self._attempts - 1, None  # the next call may be in another context
             raise self._unsupported(refused.reason, "error_on_graph_break") from None
         self._effort.was_refused = True
@@ -510,7 +508,7 @@ class Compiled:
     def _settle(self, refused: Refused) -> None:
         """Run in parts from now on if that is possible."""
         self._split(refused)
-        if self.parts is None and (refused.is_known or refused.reason not in _MAY_END):
+        if self.parts is None and (refused.is_known or not refused.may_end):
             self._attempts = _MOST_ATTEMPTS
 
     def _run_after_wait(self, attempt: Attempt, refused: Refused) -> Any:
@@ -571,15 +569,15 @@ class Compiled:
             joint = None if now.reason or not again else joint_of(state, recorder, left, now)
         reason, breaks = (now.reason, now.breaks) if now.reason else (recorder.reason, recorder.breaks)
         if not again:
-            reason = reason or CHANGES
+            reason = reason or CHANGES + in_words(changes, now.users_lines())
         if reason is None and now.reads_more_than(watched):
-            reason = OTHER_CODE
+            reason = OTHER_CODE + now.told_of_more(watched)
         if reason is None and not all(map(state.has_seen, now.variables)):
             reason = "it uses a context variable that comes from somewhere unknown"
         if reason is None:
             with collector_paused(), undone(changes):
                 if state.has_changed_tensors() or not still_holds(state, *call):
-                    reason = CHANGES
+                    reason = CHANGES + in_words(changes, now.users_lines())
         if reason is None and settings() != known:
             reason = "it changes settings"
         if reason is None and now.expected is not None:
@@ -587,9 +585,9 @@ class Compiled:
             narrow = None if changes else narrowed(state, recorder, now, self.function, call, given)
             state, reason = (state, OTHER_CODE) if narrow is None else (narrow, None)
         if reason is not None:
-            self._watch = now.with_lines_of(watched) if reason == OTHER_CODE and now.expected is None else now
             found = Refused(reason, breaks, is_error=now.is_error or recorder.is_error)
-            if reason == CHANGES and (sign := Changing(changes)).is_likely and not (self._programs or self.fullgraph):
+            self._watch = now.with_lines_of(watched) if found.is_of_other_code and now.expected is None else now
+            if found.is_of_changes and (sign := Changing(changes)).is_likely and not (self._programs or self.fullgraph):
                 self._suspect = found, sign
             raise found
         return Recording(state, recorder, joint, call, result, known, now, changes)
@@ -640,7 +638,7 @@ class Compiled:
         """Run in parts from now on, if it is known, or can be found, which statements are to blame."""
         code = code_behind(self.function)
         lines = refused.breaks.get(code, set()) if code is not None else set()
-        if lines or refused.reason == CHANGES:
+        if lines or refused.is_of_changes:
             self.parts = in_parts(self.function, self._definition, lines, functools.partial(self._part, refused))
 
     def _part(self, refused: Refused, function: Callable[..., Any], definition: Definition | None) -> Compiled:
@@ -667,6 +665,21 @@ class Refused(Exception):
         self.reason, self.breaks, self.is_error = reason, breaks or {}, is_error
         self.is_known = is_known
         """Whether other calls have shown it, too."""
+
+    @property
+    def is_of_changes(self) -> bool:
+        """Whether the call has changed Python state."""
+        return self.reason.startswith(CHANGES)
+
+    @property
+    def may_end(self) -> bool:
+        """Whether first calls have this reason, and later ones may not: caches are filled, warnings given."""
+        return self.is_of_changes or self.is_of_other_code
+
+    @property
+    def is_of_other_code(self) -> bool:
+        """Whether the call ran code that the one before it did not."""
+        return self.reason.startswith(OTHER_CODE)
 
 
 def _comes_again(state: State, changes: Sequence[Change], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

@@ -326,7 +326,8 @@ def test_what_counts_is_never_recorded(monkeypatch: pytest.MonkeyPatch, statemen
         assert g(X).tolist() == (X * 2).tolist()
         assert count() == turn + 1
     assert recorded == []
-    assert g.reasons == [compiled_module.CHANGES]
+    assert len(g.reasons) == 1
+    assert g.reasons[0].startswith(compiled_module.CHANGES)
 
 
 def test_what_counts_in_the_first_call_alone_has_a_program() -> None:

@@ -236,3 +236,32 @@ def test_the_second_attempt_looks_for_the_line_alone(monkeypatch: pytest.MonkeyP
     assert sys.gettrace() is None
     names["loud"][0] = True
     assert f(X).tolist() == (X * 2).tolist()
+
+
+class Counting(nn.Module):
+    """A network that changes Python state in each call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls, self.log, self.kept = 0, {"calls": 0}, [0]
+
+    def forward(self, x: Any, how: str) -> Any:
+        if how == "attribute":
+            self.calls += 1  # attribute
+        if how == "item":
+            self.log["calls"] = self.log["calls"] + 1  # item
+        if how == "list":
+            self.kept.append(1)  # list
+        return x * 2 + 1
+
+
+@pytest.mark.parametrize("how", ["attribute", "item", "list"])
+def test_what_of_python_state_a_call_changes(how: str) -> None:
+    changed = {"attribute": "'calls' gets another value", "item": "'calls' gets another value"}
+    compiled = torch.compile(Counting())
+    for _ in range(6):
+        assert torch.equal(compiled(X, how), X * 2 + 1)
+    with open(__file__, encoding="utf-8") as source:
+        line = next(number for number, text in enumerate(source, 1) if text.rstrip().endswith(f"  # {how}"))
+    reason = f"it changes Python state: {changed.get(how, 'a list gets other items')} ({__file__}:{line})"
+    assert torch.compiler.explain(compiled).reasons[0] == reason

@@ -11,8 +11,12 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import FrameType, ModuleType
+from types import CodeType, FrameType, ModuleType
 from typing import Any
+
+from .names_read import CHANGING, Lines, lines_that_set
+
+_ABSENT = object()
 
 
 @dataclass
@@ -90,17 +94,17 @@ class Changing:
     """
 
     def __init__(self, changes: Iterable[Change]) -> None:
-        self._counting = [each for each in changes if not each.is_given and _goes_on(each.before, each.after)]
+        self.changes = [each for each in changes if not each.is_given and _goes_on(each.before, each.after)]
         self._before = Contents(())
         self.has_run = False
 
     @property
     def is_likely(self) -> bool:
         """Whether the changes are such that the next call may make them, too."""
-        return bool(self._counting)
+        return bool(self.changes)
 
     def __enter__(self) -> Changing:
-        self._before = Contents([(each.container, each.place, False) for each in self._counting])
+        self._before = Contents([(each.container, each.place, False) for each in self.changes])
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -114,6 +118,27 @@ def _goes_on(before: Any, after: Any) -> bool:
         return 0 < len(before) < len(after)
     pairs = [(value, after[key]) for key, value in before.items() if key in after]
     return any(type(one) in (int, float) and type(one) is type(other) and one != other for one, other in pairs)
+
+
+def in_words(changes: Iterable[Change], ran: Iterable[tuple[CodeType, Lines]]) -> str:
+    """What a call has changed, and in which line, as the end of a sentence; empty if there is nothing to say.
+
+    Two calls that change the same have the same words: values are left out.
+    """
+    change = next((each for each in changes if not each.is_given), None)
+    if change is None:
+        return ""
+    if isinstance(change.before, dict):
+        key = next((each for each in {**change.before, **change.after} if _is_other(change, each)), "")
+        names, what = {str(key)}, f"{key!r} gets another value"
+    else:
+        names, what = set(CHANGING), f"a {type(change.before).__name__} gets other items"
+    places = {place for code, lines in ran for place in lines_that_set(code, lines, frozenset(names))}
+    return f": {what}{f' ({places.pop()})' if len(places) == 1 else ''}"
+
+
+def _is_other(change: Change, key: Any) -> bool:
+    return change.before.get(key, _ABSENT) is not change.after.get(key, _ABSENT)
 
 
 def _is_same(one: Any, other: Any) -> bool:

@@ -29,6 +29,8 @@ _VARIABLES = ("LOAD_DEREF", "LOAD_GLOBAL", "LOAD_NAME")
 _OWN = re.compile("(LOAD|STORE|DELETE)_FAST")
 _STORES = ("STORE_ATTR", "STORE_SUBSCR", "STORE_SLICE")
 _GROWING = ("add", "append", "appendleft", "extend", "insert", "update")
+CHANGING = (*_GROWING, "clear", "discard", "pop", "popleft", "remove", "setdefault")
+"""Methods by which containers change."""
 
 
 @functools.lru_cache(maxsize=4096)
@@ -108,6 +110,20 @@ def stores_in(code: CodeType) -> dict[int | None, frozenset[tuple[str, Path]]]:
             named.update((name, ()) for name in loaded[:-1])
             named.add((loaded[-1], _path(found, place)))
     return {line: frozenset(named) for line, named in made.items()}
+
+
+def lines_that_set(code: CodeType, lines: Lines, names: frozenset[str]) -> list[str]:
+    """Where code sets attributes, items or globals of such names, or calls methods of these names, among some lines."""
+    places = {place: line for start, end, line in code.co_lines() for place in range(start, end, 2)}
+    found, constant = [], None
+    for each in _instructions(code):
+        line = places.get(each.offset)
+        is_named = each.opname in (*_ATTRIBUTE, "STORE_ATTR", "STORE_GLOBAL") and each.argval in names
+        is_item = each.opname in _STORES[1:] and (constant in names or names == {*CHANGING})
+        if (is_named or is_item) and (lines is None or line in lines):
+            found.append(f"{code.co_filename}:{line}")
+        constant = each.argval if each.opname == "LOAD_CONST" and type(each.argval) is str else constant
+    return found
 
 
 @functools.lru_cache(maxsize=4096)

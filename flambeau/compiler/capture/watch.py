@@ -189,6 +189,11 @@ class Watch:
         """The lines of code that ran."""
         return None if self._lines is None else frozenset(self._lines.get(code, ()))
 
+    def users_lines(self) -> list[tuple[CodeType, Lines]]:
+        """The code that ran and is neither ours nor of Python's own library, with its lines."""
+        own = [each for each in self.codes if not (is_standard(each) or each.co_filename.startswith(PACKAGE))]
+        return [(each, self.lines_of(each)) for each in own]
+
     def reads_more_than(self, other: Watch) -> bool:
         """Whether code ran that did not run in another call, or lines of it that read something else."""
         if self.codes.keys() - other.codes.keys() or not self.names() <= other.names():
@@ -201,6 +206,15 @@ class Watch:
                 if not {*import_reads(code, mine)} <= {*import_reads(code, others)}:
                     return True
         return False
+
+    def told_of_more(self, other: Watch) -> str:
+        """Where code ran that did not run in another call, as the end of a sentence."""
+        for code, lines in self.users_lines():
+            before = other.lines_of(code) if code in other.codes else frozenset()
+            new = [] if lines is None or before is None else sorted(lines - before)
+            if new:
+                return f" ({code.co_filename}:{new[0]})"
+        return ""
 
     def with_lines_of(self, other: Watch) -> Watch:
         """This watch together with what another one has seen of other calls of the function."""

@@ -61,6 +61,8 @@ class Node:
     """Whether there may be something to `release`."""
     makes_gradients: bool = False
     """Whether what `apply` returns is new, or seen by nobody else: a leaf may take it as its own gradient."""
+    may_be_absent: ClassVar[bool] = False
+    """Whether the node stands for a graph of which only a part may lie behind the roots."""
     edges: tuple[Edge, ...]
     outputs: tuple[tuple[tuple[int, ...], Kind], ...]
     sequence: int

@@ -204,7 +204,7 @@ class _Pass:
                 if needed is not None and target not in needed:
                     continue
                 if result is None:
-                    self.deliver(target, number, None)
+                    self.deliver(target, number, None, absent=node.may_be_absent)
                     continue
                 if isinstance(target, Node):
                     outputs = target.outputs
@@ -298,10 +298,13 @@ class _Pass:
         """Whether a gradient of `target` is computed in this pass."""
         return target in self.expected and (self.needed is None or target in self.needed)
 
-    def deliver(self, target: Target, number: int, gradient: Tensor | None, fresh: bool = False) -> None:
+    def deliver(
+        self, target: Target, number: int, gradient: Tensor | None, fresh: bool = False, absent: bool = False
+    ) -> None:
         """Add a gradient to those that wait at `target`; when it was the last, the target is ready.
 
-        `fresh`: the gradient was made in this pass, and nobody outside has seen it.
+        `fresh`: the gradient was made in this pass, and nobody outside has seen it. `absent`: there is none because the
+        roots do not depend on the target; a leaf that gets no other has no part in this pass, and its hooks have none.
         """
         is_node = isinstance(target, Node)
         awaited = self.expected[target]
@@ -325,7 +328,7 @@ class _Pass:
             return
         if is_node:
             heappush(self.ready, (-target.sequence, target, grads))
-        else:
+        elif not absent or grads[0] is not None:
             self.reach_leaf(target, grads[0], fresh)
 
     def sum_of(self, target: Target, number: int, present: Tensor, gradient: Tensor) -> Tensor:

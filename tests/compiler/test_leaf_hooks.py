@@ -131,6 +131,39 @@ def test_a_step_that_runs_backward_runs_them_each_time(name: str, begins_with: b
         seen[0].clear(), seen[1].clear()
 
 
+class Heads(nn.Module):
+    """Two results, which a loss may leave out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.trunk, self.one, self.other = nn.Linear(5, 5), nn.Linear(5, 2), nn.Linear(5, 2)
+
+    def forward(self, x: Any) -> Any:
+        inside = self.trunk(x).tanh()
+        return self.one(inside), self.other(self.other.weight.new_zeros(5) + inside)
+
+
+@pytest.mark.parametrize("name", HOOKS)
+def test_results_that_no_loss_uses_run_no_hooks(name: str) -> None:
+    model = Heads()
+    twin = copy.deepcopy(model)
+    seen: tuple[Seen, Seen] = [], []
+    kept = HOOKS[name](twin, seen[0]), HOOKS[name](model, seen[1])
+    compiled = torch.compile(model)
+    for number in range(3 * CALLS):
+        x = torch.randn(3, 5)
+        for call in (twin, compiled):
+            first, second = call(x)
+            (first + second if number % 3 == 0 else (first, second)[number % 2]).square().sum().backward()
+        assert len(seen[0]) == (6 if number % 3 == 0 else 4)
+        assert same(*seen), number
+        assert all(
+            map(torch.equal, *[[p.grad for p in each.parameters() if p.grad is not None] for each in (twin, model)])
+        )
+        seen[0].clear(), seen[1].clear()
+    assert len(kept) == 2
+
+
 def test_an_optimizer_may_step_within_the_backward_pass() -> None:
     def optimize(model: nn.Module, seen: Seen) -> list[Any]:
         optimizers = {each: torch.optim.AdamW([each], lr=0.1) for each in model.parameters()}

@@ -202,6 +202,7 @@ def _ones_like(tensor: Tensor) -> Tensor:
 class CompiledFunctionBackward(Node):
     """The backward part of a compiled call."""
 
+    may_be_absent = True
     __slots__ = ("_arrays", "_region", "_tensors", "makes_gradients")
 
     def __init__(self, region: Region, inputs: Sequence[Tensor]) -> None:

@@ -8,6 +8,7 @@ into every formula, and it can be called again from inside a formula or a hook.
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from heapq import heappop, heappush, heappushpop
 from types import SimpleNamespace
@@ -61,7 +62,8 @@ def run_backward(
 ) -> list[Tensor | None]:
     """Propagate the gradients of `roots`. With `inputs`, run only what leads to them and return their gradients.
 
-    `uses` gets the gradients that were added up at one place, in order.
+    `uses` gets the gradients that were added up at one place, in order; whoever asks wants the graph in front of
+    `inputs` alone: none of them runs because another one lies behind it.
     """
     modes = THREAD.modes
     outer = modes.grad, modes.backward_pass, modes.functions
@@ -149,7 +151,8 @@ class _Pass:
         self.waiting: dict[Target, list[Tensor | None]] = {}
         self.ready: list[Any] = []
         """A heap of the nodes whose gradients are all there: the number that orders them, the node, the gradients."""
-        self.expected = count_gradients(roots)
+        ends = None if uses is None or inputs is None else {target for target, _ in inputs}
+        self.expected = count_gradients(roots) if ends is None else _counted_up_to(ends, roots)
         self.captured: dict[Target, dict[int, Tensor | None]] | None = None
         self.needed: set[Target] | None = None
         if inputs is not None:
@@ -254,7 +257,7 @@ class _Pass:
         """
         hooks, needed, captured = node._hooks, self.needed, self.captured
         wanted = None if captured is None else captured.get(node)
-        ends = wanted is not None and not self.accumulate_grad and not self._leads_on(node)
+        ends = wanted is not None and not self.accumulate_grad and (self.uses is not None or not self._leads_on(node))
         given = grads if ends or wanted is None else list(grads)
         if hooks is not None:
             grads = run_tensor_hooks(node, grads)
@@ -419,6 +422,19 @@ def count_gradients(roots: Sequence[tuple[Target, int, Tensor]]) -> dict[Target,
                     counts[target] = 1
                     if isinstance(target, Node):
                         nodes.append(target)
+    return counts
+
+
+def _counted_up_to(ends: Iterable[Target], roots: Sequence[tuple[Target, int, Tensor]]) -> dict[Target, int]:
+    """`count_gradients` of a graph that ends where some gradients go: what lies behind these is somebody else's."""
+    counts = Counter([target for target, _, _ in roots])
+    met = {*ends, *counts}
+    nodes = [target for target in counts if isinstance(target, Node) and target not in {*ends}]
+    for node in nodes:  # it grows meanwhile
+        reached = [edge[0] for edge in node.edges if edge is not None]
+        counts.update(reached)
+        nodes += [each for each in dict.fromkeys(reached) if isinstance(each, Node) and each not in met]
+        met.update(reached)
     return counts
 
 

@@ -158,3 +158,54 @@ def test_gradients_of_a_call_before_stay() -> None:
         copied.append([each.clone() for each in kept[-1]])
     for gradients, copies in zip(kept, copied, strict=True):
         assert all(map(flambeau.equal, gradients, copies))
+
+
+STEPS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "sum": lambda h, x, w: h + w,
+    "sums": lambda h, x, w: (h + w) - 1,
+    "product": lambda h, x, w: h * w + x,
+    "layer": lambda h, x, w: (x @ w.diag() + h @ w.diag()).tanh(),
+    "twice": lambda h, x, w: h + w * w + h * x,
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize("options", [{}, {"dynamic": True}], ids=str)
+@pytest.mark.parametrize("begins_with_a_leaf", [False, True])
+def test_a_parameter_of_calls_one_after_the_other(
+    name: str, options: dict[str, bool], begins_with_a_leaf: bool
+) -> None:
+    """What a call is given has a history in which its parameters are, too: that is not behind the call's own part."""
+    weight, begin = flambeau.randn(4, requires_grad=True), flambeau.randn(3, 4, requires_grad=True)
+    step = STEPS[name]
+    compiled = flambeau.compile(lambda h, x: step(h, x, weight), **options)
+    for _ in range(CALLS):
+        gradients = []
+        xs = [flambeau.randn(3, 4) for _ in range(4)]
+        for call in (lambda h, x: step(h, x, weight), compiled):
+            weight.grad = begin.grad = None
+            state = begin if begins_with_a_leaf else begin * weight
+            for x in xs:
+                state = call(state, x)
+            state.square().sum().backward()
+            gradients.append([weight.grad, begin.grad])
+        assert all(map(flambeau.equal, *gradients))
+    assert flambeau.compiler.explain(compiled).programs
+
+
+@pytest.mark.parametrize("cell", [nn.GRUCell, nn.LSTMCell, nn.RNNCell])
+def test_cells_have_programs_for_states_with_a_history(cell: Any) -> None:
+    model = cell(4, 5)
+    compiled = flambeau.compile(model)
+    for _ in range(CALLS):
+        gradients = []
+        xs = [flambeau.randn(3, 4) for _ in range(4)]
+        for call in (model, compiled):
+            model.zero_grad()
+            state = None
+            for x in xs:
+                state = call(x, state)
+            (state[0] if type(state) is tuple else state).sum().backward()
+            gradients.append([each.grad for each in model.parameters()])
+        assert all(map(flambeau.equal, *gradients))
+    assert not [each for each in flambeau.compiler.explain(compiled).reasons if "does not hold" in each]

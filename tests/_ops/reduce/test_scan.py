@@ -125,10 +125,10 @@ _ODD = (2.0, 0.0, float("nan"), float("inf"), -3.0)
 @differential
 def test_gradients_of_products_where_zeros_stand_beside_nan_and_infinity(T: Any, first: float) -> Any:
     found = []
+    w = T.tensor([1.0, 2.0, 3.0], dtype=T.float64)
     for rest in itertools.product(_ODD, repeat=2):
         for function in (lambda x: x.prod(), lambda x: x.prod(0), lambda x: (x.cumprod(0) * w).sum()):
             x = T.tensor((first, *rest), dtype=T.float64, requires_grad=True)
-            w = T.tensor([1.0, 2.0, 3.0], dtype=T.float64)
             found += T.autograd.grad(function(x), x)
     return found
 

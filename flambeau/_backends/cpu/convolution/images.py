@@ -160,7 +160,7 @@ class Patches(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Elements of the copy."""
+        """How many elements the copy has, with the room behind it."""
         return self.times * self.channels * self.channel_step + SLACK
 
     def taps(self) -> Any:

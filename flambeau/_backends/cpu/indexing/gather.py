@@ -166,6 +166,7 @@ _MOST_COPIED = 4
 
 
 def _may_be_copied(array: Array, others: Array) -> bool:
+    """Whether an array has gaps, and is not so large beside what is read or written that a copy would cost more."""
     return not array.flags.c_contiguous and array.size <= _MOST_COPIED * others.size
 
 

@@ -65,6 +65,8 @@ class ForeignArray:
         result = function(*_hidden(args), **_hidden(kwargs))
         if function in _ABOUT_SHAPES:
             return result
+        if function is np.count_nonzero:  # before NumPy 2.4 it gives a Python number, of any array
+            result = np.asarray(result)
         if isinstance(result, _HOST_ANSWERS) and not isinstance(result, np.generic):
             raise Refused(f"{function.__name__} of an array on {DEVICE} is a number of the host")
         if isinstance(out := kwargs.get("out"), ForeignArray):

@@ -404,7 +404,8 @@ def _wrapped_integer(value: Any, dtype: DType, position: int, shape: tuple[int, 
             raise RuntimeError(f"{overflow}{_at(position, shape)}; {holds}")
         return int(value)
     try:
-        number = operator.index(value)
+        # Before NumPy 2.3 its bools are integers, with a warning.
+        number = int(value) if isinstance(value, np.bool_) and hasattr(value, "__index__") else operator.index(value)
     except TypeError:
         name = type_name(type(value))
         raise TypeError(f"'{name}' object cannot be interpreted as an integer{_at(position, shape)}") from None

@@ -17,6 +17,7 @@ from ..op import OPS, Op
 from .aten_names import CLOSE_TO, OF_TENSORS, OF_TENSORS_OR_NUMBERS, OTHERS, PRIVATE, SAME
 from .explain import check_schema, fits, refusal_of_schemas, takes_numbers
 from .operator_calls import CALLS
+from .operator_numbers import with_numbers
 from .registry import load_all
 from .schema import Argument, FunctionSchema
 from .schemas import schemas_of
@@ -162,6 +163,8 @@ class OpOverload:
 
     def _run_body(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         schema: Any = self._schema
+        if self.namespace == "aten":
+            args, kwargs = with_numbers(schema, args, kwargs)
         positional, by_name = schema.bind(args, kwargs, may_be_number=takes_numbers(self._name))
         if self._body is None:
             raise NotImplementedError(f"there is no {self} here")
@@ -232,6 +235,11 @@ class OpOverloadPacket:
             found = getattr(self, overload)
             if fits(found._schema, args, kwargs, may_be_number):
                 return found(*args, **kwargs)
+        for overload in overloads:
+            found = getattr(self, overload)
+            others, named = with_numbers(found._schema, args, kwargs)
+            if fits(found._schema, others, named, may_be_number):
+                return found(*others, **named)
         raise refusal_of_schemas(self.__name__, args, kwargs)
 
     def __deepcopy__(self, memo: Any = None) -> OpOverloadPacket:

@@ -107,7 +107,11 @@ def _threshold_function(input: Tensor, threshold: float, value: float) -> Tensor
 
 def _numbers_of(input: Tensor, *numbers: Any) -> list[Any]:
     """Numbers as the elements of `input` hold them."""
-    return [fitting(each, input._kind.dtype) for each in numbers]
+    held = [
+        each.item() if isinstance(each, Tensor) and not (each._array.ndim or each.requires_grad) else each
+        for each in numbers
+    ]
+    return [fitting(each, input._kind.dtype) for each in held]
 
 
 def _outside_gradient(grad: Tensor, self: Tensor, min_val: Any, max_val: Any) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -94,6 +95,13 @@ def integer(value: Any, place: int = 0) -> int | None:
     if isinstance(value, (bool, np.bool_)):
         return int(value) if place and isinstance(value, bool) else None
     return int(value.__index__()) if hasattr(value, "__index__") else None
+
+
+def integers(values: Sequence[Any]) -> tuple[int, ...] | None:
+    """The integers that PyTorch takes the items of a list for; None if it takes one of them for none."""
+    found = [integer(each, place) for place, each in enumerate(values)]
+    numbers = tuple([each for each in found if each is not None])
+    return numbers if len(numbers) == len(found) else None
 
 
 def _real(value: Any, target: dtype) -> Any:

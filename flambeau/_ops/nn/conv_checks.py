@@ -8,7 +8,7 @@ from typing import Any
 from ..._core.dtype import BOOL, FLOAT, INTEGER, LEGACY_NAMES, int64
 from ..._core.geometry.moving_windows import Geometry, Shape, extent, transposed_sizes
 from ..._core.tensor import PLAIN_TYPES, Tensor
-from ..._dispatch.arguments.scalar import integer
+from ..._dispatch.arguments import scalar
 from ..linalg.matmul import element_name
 
 _INT_ALONE = {int}
@@ -27,13 +27,13 @@ def integers(function: str, argument: str, value: Any, rank: int | None) -> Shap
     else:
         entries = ()
     wrong = not isinstance(value, (tuple, list)) and rank is None
-    numbers = tuple([integer(each, place) for place, each in enumerate(entries)])
-    if wrong or None in numbers:
+    numbers = scalar.integers(entries)
+    if wrong or numbers is None:
         raise TypeError(
             f"{function}() received an invalid combination of arguments: argument '{argument}' must be tuple of ints, "
             f"not {value!r} ({type(value).__name__})"
         )
-    return numbers  # type: ignore[return-value]  # none of them is None
+    return numbers
 
 
 def for_each_dim(argument: str, values: Shape, rank: int) -> Shape:
@@ -197,7 +197,7 @@ def check_operands(name: str, rank: int, input: Tensor, weight: Any, bias: Any, 
                 f"{name}() received an invalid combination of arguments: argument '{argument}' must be Tensor, not "
                 f"{type(value).__name__}"
             )
-    if integer(groups) is None:
+    if scalar.integer(groups) is None:
         raise TypeError(
             f"{name}() received an invalid combination of arguments: argument 'groups' must be int, not "
             f"{type(groups).__name__}"

@@ -12,7 +12,7 @@ import numpy as np
 from ...._core.arrays.quick import dim_moved
 from ...._core.geometry.moving_windows import channel_last, output_sizes
 from ...._core.tensor import Tensor
-from ...._dispatch.arguments.scalar import integer
+from ...._dispatch.arguments.scalar import integer, integers
 
 Sizes = tuple[int, ...]
 
@@ -29,12 +29,11 @@ def sizes(name: str, argument: str, value: Any, rank: int, position: int) -> Siz
     if value is None and argument == "stride":
         return ()
     given = value if isinstance(value, (tuple, list)) else (value,)
-    found = [integer(each, place) for place, each in enumerate(given)]
-    if None in found:
+    numbers = integers(given)
+    if numbers is None:
         raise TypeError(
             f"{name}(): argument '{argument}' (position {position}) must be tuple of ints, not {type(value).__name__}"
         )
-    numbers: tuple[int, ...] = tuple(found)  # type: ignore[arg-type]  # none of them is None
     if len(numbers) == rank or (argument == "stride" and not numbers):
         return numbers
     if rank == 1:

@@ -52,7 +52,7 @@ GUARDS = frozenset(
         "Compiled.__call__", "Compiled._guarded", "Compiled._rescued", "Compiled._leave_alone", "Compiled._name",
         "Compiled.__init__", "Compiled.forget", "Compiled._note", "Compiled._parts_as_they_are", "Watch._note",
         "Watch._trace", "Watch._on_end", "Watch._on_end_outside", "Watch._switch", "Callees.__call__",
-        "CompiledFunctionBackward.apply", "CompiledFunctionBackward.release", "FreedBackward.apply", "Recorder.run",
+        "CompiledFunctionBackward.apply", "CompiledFunctionBackward.release", "FreedBackward.apply", "Careful.run",
         "Region.in_other_layouts",
         "Recorder.run_outside", "Recorder._guarded", "Recorder.misses", "Recorder.reads_offset",
         "PreparedStep._failed", "FirstRun._failed",

@@ -9,14 +9,18 @@ import flambeau
 from flambeau._backends.cuda.arrays.array import empty, from_host, to_host
 from flambeau._backends.cuda.convolution import pointwise
 from flambeau._backends.cuda.convolution.conv import _form
+from flambeau._backends.cuda.runtime import driver as drivers
 from flambeau._core.geometry.moving_windows import Geometry
-from tests.support.simulated_cuda import install_simulated_device
+from tests.support.simulated_cuda import COMPILER, SimulatedDriver
+
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="the simulation needs a C++ compiler")
 
 
 @pytest.fixture(autouse=True)
-def device() -> None:
-    """The simulated device."""
-    install_simulated_device()
+def _driver() -> None:
+    if drivers._driver is None:
+        drivers.use(SimulatedDriver())
+    import flambeau._backends.cuda.arrays.functions  # noqa: F401
 
 
 @pytest.mark.parametrize("last", [False, True])

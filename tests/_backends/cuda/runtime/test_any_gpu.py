@@ -15,17 +15,21 @@ import flambeau
 from flambeau._backends.cuda.linalg import blaslt
 from flambeau._backends.cuda.linalg.blaslt import Batch, Matrix
 from flambeau._backends.cuda.runtime import any_gpu
+from flambeau._backends.cuda.runtime import driver as drivers
 from flambeau._backends.cuda.runtime.driver import driver
 from tests.support import another_gpu
-from tests.support.simulated_cuda import install_simulated_device
+from tests.support.simulated_cuda import COMPILER, SimulatedDriver
 
 _ROWS, _COLUMNS = Matrix(False, 64), Matrix(True, 64)
 
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="the simulation needs a C++ compiler")
+
 
 @pytest.fixture(autouse=True)
-def device() -> None:
-    """The simulated device."""
-    install_simulated_device()
+def _driver() -> None:
+    if drivers._driver is None:
+        drivers.use(SimulatedDriver())
+    import flambeau._backends.cuda.arrays.functions  # noqa: F401
 
 
 def test_work_is_cut_for_a_common_gpu_at_every_level(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -297,6 +297,7 @@ def spectral_norm(
         Module: `module` itself.
 
     Example:
+        >>> _ = torch.manual_seed(0)
         >>> layer = torch.nn.utils.parametrizations.spectral_norm(torch.nn.Linear(4, 4), n_power_iterations=20)
         >>> round(torch.linalg.matrix_norm(layer.weight, 2).item(), 2)
         1.0

@@ -178,6 +178,7 @@ def spectral_norm(
     The singular value is that of the matrix whose rows are the slices along `dim`: 0, or 1 for transposed convolutions.
 
     Example:
+        >>> _ = torch.manual_seed(0)
         >>> layer = torch.nn.utils.spectral_norm(torch.nn.Linear(4, 4), n_power_iterations=20)
         >>> _ = layer(torch.ones(1, 4))
         >>> round(torch.linalg.matrix_norm(layer.weight, 2).item(), 2)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+import math
 import pickle
 from typing import Any
 
 import pytest
 
 import flambeau
+from flambeau._backends import arrays as array_functions
 from flambeau.autograd import gradcheck, gradgradcheck
 
 from ..support.differential import differential, outcome, warned
@@ -358,3 +360,23 @@ def test_outputs_with_the_batch_first_are_hooked_and_changed(T: Any, kind: str, 
     T.nn.functional.hardtanh_(output, -0.1, 0.3)
     output.logsumexp(-1).mean().backward()
     return seen, network.weight_ih_l0.grad, network.bias_hh_l0.grad
+
+
+@pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
+@pytest.mark.parametrize("shape", [(3, 1, 2), (3, 2), (3, 4, 2)])
+def test_networks_that_run_as_one_op_train_with_the_batch_first(
+    kind: str, shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A device that runs a network as a whole keeps its output for the backward pass."""
+    network = getattr(flambeau.nn, kind)(2, 2, num_layers=2, bidirectional=True, batch_first=True)
+    sequence = flambeau.arange(math.prod(shape)).reshape(shape).sin().requires_grad_()
+
+    def differentiated() -> list[Any]:
+        output, last = network(sequence)
+        total = sum((each.sum() for each in (last if kind == "LSTM" else (last,))), (output * output).sum())
+        return [output, *flambeau.autograd.grad(total, [sequence, *network.parameters()])]
+
+    expected = differentiated()
+    monkeypatch.setattr(array_functions, "runs_recurrent_network", lambda *given: True)
+    for found, want in zip(differentiated(), expected, strict=True):
+        assert flambeau.allclose(found, want, rtol=1e-5, atol=1e-6)

@@ -148,11 +148,7 @@ def _run(call: _Call, states: Sequence[Any], params: list[Any], each: int, cell:
     dropout = call.dropout if call.train and call.num_layers > 1 else 0.0
     if not 0 <= dropout <= 1:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout:g}")
-    output, *ends = network(sequence, states, params, recurrence, dropout)
-    if not call.batch_first:
-        return output, *ends
-    # A view or not, as in PyTorch: what users hook and change in place follows other rules where it is one.
-    return output.transpose(0, 1) if cell == "lstm" else output.transpose_(0, 1), *ends
+    return network(sequence, states, params, recurrence, dropout, call.batch_first)
 
 
 def _check_states(states: Sequence[Any], count: int) -> None:

@@ -38,15 +38,31 @@ _TENSORS = _Library(lambda layer, *args: layer(*args), lambda tensor: tensor.unb
 _ARRAYS = _Library(lambda layer, *args: layer.kernel(*args), list, np.concatenate, np.stack)
 
 
-def network(input: Any, states: Sequence[Any], params: list[Any], recurrence: Recurrence, dropout: float) -> Any:
-    """The output of the last layer, and the last states of all layers."""
-    if not dropout and _runs_whole(input, states, params, recurrence):
-        count, modes = recurrence.groups, THREAD.modes
-        hx, cx = (*[each if each.shape[0] == count else each[:count] for each in states], None)[:2]
-        keeps = modes.grad and not modes.inference and any(each.requires_grad for each in (input, *states, *params))
-        output, *ends = _network(input, hx, cx, params, recurrence, keeps)
-        return output, *ends[: len(states)]
-    return _by_layers(_TENSORS, input, states, params, recurrence, dropout)
+def network(
+    sequence: Any, states: Sequence[Any], params: list[Any], recurrence: Recurrence, dropout: float, batch_first: bool
+) -> tuple[Any, ...]:
+    """The output of the last layer, and the last states of all layers.
+
+    `batch_first`: the output has the batch before the steps; the sequence has it after them in any case.
+    """
+    whole = not dropout and _runs_whole(sequence, states, params, recurrence)
+    if whole:
+        output, *ends = _as_one_op(sequence, states, params, recurrence)
+    else:
+        output, *ends = _by_layers(_TENSORS, sequence, states, params, recurrence, dropout)
+    if batch_first:
+        # What is kept for the backward pass must not be changed, and has a view. Elsewhere the output is no view, as in
+        # PyTorch: what users hook and change in place follows other rules where it is one.
+        output = output.transpose(0, 1) if whole or recurrence.cell == "lstm" else output.transpose_(0, 1)
+    return output, *ends
+
+
+def _as_one_op(sequence: Any, states: Sequence[Any], params: list[Any], recurrence: Recurrence) -> Sequence[Any]:
+    count, modes = recurrence.groups, THREAD.modes
+    hx, cx = (*[each if each.shape[0] == count else each[:count] for each in states], None)[:2]
+    keeps = modes.grad and not modes.inference and any(each.requires_grad for each in (sequence, *states, *params))
+    output, *ends = _network(sequence, hx, cx, params, recurrence, keeps)
+    return output, *ends[: len(states)]
 
 
 def _runs_whole(input: Any, states: Sequence[Any], params: list[Any], recurrence: Recurrence) -> bool:

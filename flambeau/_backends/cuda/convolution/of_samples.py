@@ -55,11 +55,11 @@ def _whole(product: int, forms: Sequence[Any], geometry: Geometry, one: Plan) ->
     """A plan of the library's for the whole batch; None: there is none with these bits."""
     by_samples = _repeated(one, forms)
     reference = _by_result(product, by_samples)
-    others = (_by_result(product, each) for each in _ways(product, forms, geometry))
+    others = (_by_result(product, each) for each in _ways(product, forms, geometry, own_gpu=True))
     place = first_alike(_buffers(product, forms), reference, others, (Refused,))
     if place is None:
         return None
-    whole, ordinal = _ways(product, forms, geometry)[place], HERE.ordinal
+    whole, ordinal = _ways(product, forms, geometry, own_gpu=True)[place], HERE.ordinal
 
     def run(input: int, weight: int, output: int) -> None:
         (whole if HERE.ordinal == ordinal else by_samples)(input, weight, output)
@@ -107,9 +107,9 @@ def _plan_of_one(product: int, forms: Sequence[Any], geometry: Geometry) -> Plan
     return plan
 
 
-def _ways(product: int, forms: Sequence[Any], geometry: Geometry) -> list[Convolution]:
+def _ways(product: int, forms: Sequence[Any], geometry: Geometry, own_gpu: bool = False) -> list[Convolution]:
     try:
-        return list(several(product, name_of(forms[0].dtype), forms, geometry, _MOST))
+        return list(several(product, name_of(forms[0].dtype), forms, geometry, _MOST, own_gpu))
     except Refused:
         return []
 

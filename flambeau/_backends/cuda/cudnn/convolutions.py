@@ -157,17 +157,24 @@ class Convolution(PlanOfDevice):
                 forget(plan)
 
 
-def several(product: int, dtype: str, forms: Sequence[Any], geometry: Geometry, most: int) -> Iterator[Convolution]:
-    """Convolutions by plans of the library's, at most so many, the most promising first; for the device in use."""
-    for plan in islice(_proposed(product, dtype, forms, geometry), most):
+def several(
+    product: int, dtype: str, forms: Sequence[Any], geometry: Geometry, most: int, own_gpu: bool
+) -> Iterator[Convolution]:
+    """Convolutions by plans of the library's, at most so many, the most promising first; for the device in use.
+
+    `own_gpu`: the most promising for this GPU, else for all of its architecture, where they must do alike.
+    """
+    for plan in islice(_proposed(product, dtype, forms, geometry, own_gpu), most):
         yield Convolution(product, dtype, forms, geometry, plan)
 
 
-def _proposed(product: int, dtype: str, forms: Sequence[Any], geometry: Geometry) -> Iterator[tuple[int, int]]:
+def _proposed(
+    product: int, dtype: str, forms: Sequence[Any], geometry: Geometry, own_gpu: bool = False
+) -> Iterator[tuple[int, int]]:
     """The plans of ways that the program wants, each with the memory that it needs."""
     graph, banned = _graph(product, dtype, forms, geometry), _banned(dtype)
     for mode in (_MODE_A, _FALLBACK):
-        for way in _ways(graph, mode):
+        for way in _ways(graph, mode, None if own_gpu else described_gpu()):
             if not banned & _notes(way):
                 yield from _planned(way)
 
@@ -202,11 +209,10 @@ def _tensor(kind: int, number: int, form: Any) -> int:
     )  # fmt: skip
 
 
-def _ways(graph: int, mode: int) -> list[int]:
-    """Configurations that the library proposes, the most promising first."""
+def _ways(graph: int, mode: int, gpu: int | None) -> list[int]:
+    """Configurations that the library proposes for a GPU, None for this one; the most promising first."""
     try:
         attributes: list[Attribute] = [(201, DESCRIPTOR, (graph,)), (200, HEURISTIC, (mode,))]
-        gpu = described_gpu()
         if gpu is not None:
             attributes.append((_FOR_GPU, DESCRIPTOR, (gpu,)))
         found = closed(_HEURISTICS, attributes)

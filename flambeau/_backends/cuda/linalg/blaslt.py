@@ -153,12 +153,14 @@ class Product(PlanOfDevice):
         self, dtype: str, rows: int, inner: int, columns: int, left: Matrix, right: Matrix, biased: bool,
         shortened: bool, factors: tuple[str, str] | None = None, quick_sums: bool = False, any_rows: bool = False,
         undivided: bool = False, batch: Batch | None = None, step: int | None = None, alignment: int = 256,
+        own_gpu: bool = False,
     ) -> None:  # fmt: skip
         """`factors`: the types of left and right where these have 8 bits; `quick_sums`: in fewer bits than 32.
 
         `any_rows`: by the way for products with any number of rows, which does not divide sums. `undivided`: by one of
         `ways`, none of which divides sums. `batch`: so many products of matrices that lie apart. `step`: how far the
-        rows of the result are apart. `alignment`: addresses are multiples of it.
+        rows of the result are apart. `alignment`: addresses are multiples of it. `own_gpu`: by ways for the GPU at
+        hand, where the caller sees to it that others give the same bits.
         """
         api = _library()
         if api is None:
@@ -167,7 +169,7 @@ class Product(PlanOfDevice):
         self._alignment = alignment
         self._target, self._divides = 0, True
         """For how many multiprocessors ways are chosen, 0 for those of the GPU; whether sums may be divided."""
-        if (gpu := common_gpu()) is not None:
+        if not own_gpu and (gpu := common_gpu()) is not None:
             # Kernels for tensor cores are chosen by more than that. But those that divide no sum add up in one order.
             if dtype not in _HALVES and factors is None and not shortened:
                 self._target = gpu.fewest

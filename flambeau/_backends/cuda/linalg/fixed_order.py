@@ -45,15 +45,18 @@ _SINGLE, _LARGE = np.dtype(np.float32), (8192, 768, 3072)
 """A product that takes long: rows, terms of each sum, columns."""
 _WORTHWHILE, _ALIGNED = 1 << 20, 15
 """From so many multiplications on the library is tried, for matrices that begin at multiples of 16 bytes."""
+_ANYWHERE = 256
+"""Arrays that are allocated begin at multiples of it."""
 _FIELDS = Struct(f"={len(FIELDS.split())}q4Q").pack
 
 
-def multiplying(target: Any, first: Any, second: Any, added: bool = False) -> Product:
+def multiplying(target: Any, first: Any, second: Any, added: bool = False, over_samples: bool = False) -> Product:
     """Multiplies matrices of these forms, or batches of them, `added` to what the result holds.
 
-    By the library; where results must not depend on the batch, in one order.
+    By the library; where results must not depend on the batch, in one order, unless the sums are `over_samples`: those
+    depend on the batch in any case.
     """
-    if REPRODUCIBILITY.product is not None:
+    if REPRODUCIBILITY.product is not None and not over_samples:
         return _in_order(target, first, second, added, False)
     if REPRODUCIBILITY.level is not None and is_there():
         return on_any_gpu(target, first, second, added)
@@ -120,7 +123,8 @@ def _in_order(target: Any, first: Any, second: Any, added: bool, biased: bool) -
     if quick is None:
         extents = [_extent(first), _extent(second), *[columns] * biased]
         own = [_generated(target, first, second, added, biased, tile) for tile in _other_tiles(rows, columns, count)]
-        others = chain(own, _library_calls(given, "plus_row" if biased else "increase" if added else "multiply"))
+        method = "plus_row" if biased else "increase" if added else "multiply"
+        others = chain(own, _library_calls(given, method, own_gpu=True))
         found = quickest_alike(Buffers(target.dtype, target.size, tuple(extents)), generated, others, _REFUSALS)
         if found is None:
             return generated
@@ -143,8 +147,9 @@ def _given(first: Any, second: Any, biased: bool) -> tuple[Any, ...]:
     return "float32", rows, inner, columns, left, right, biased, False, None, False, False, True, batch
 
 
-def _library_calls(given: tuple[Any, ...], method: str) -> Iterator[Call]:
-    """A product by each of the library's ways."""
+def _library_calls(given: tuple[Any, ...], method: str, own_gpu: bool) -> Iterator[Call]:
+    """A product by each of the library's ways: for the GPU at hand, or the same for all of its architecture."""
+    given = *given, None, _ANYWHERE, own_gpu
     with contextlib.suppress(Refused):
         for way in LibraryProduct(*given).ways:
             product = LibraryProduct(*given)
@@ -269,7 +274,7 @@ def _tiny(ordinal: int) -> str:
     rows, inner, columns = _LARGE
     first, second = form_of((rows, inner), _SINGLE), form_of((columns, inner), _SINGLE).T
     target = form_of((rows, columns), _SINGLE)
-    ways = list(_library_calls(_given(first, second, False), "multiply"))
+    ways = list(_library_calls(_given(first, second, False), "multiply", own_gpu=False))
     if not ways:
         return "kept"
     if HERE.recording is not None:

@@ -188,7 +188,9 @@ def _planned_product(target: Any, first: Any, second: Any, over_samples: bool) -
     Without it the library looks each time for the way to multiply them, which takes longer than to begin with it.
     """
     in_order = REPRODUCIBILITY.product is not None and not over_samples
-    by_library = rows_product(target, first, second) if in_order else multiplying(target, first, second)
+    by_library = (
+        rows_product(target, first, second) if in_order else multiplying(target, first, second, False, over_samples)
+    )
     name = name_of(target.dtype)
     if name not in blaslt.TYPES or REPRODUCIBILITY.level is not None:
         return by_library

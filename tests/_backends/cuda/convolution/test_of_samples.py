@@ -55,7 +55,7 @@ class _Plan:
 def _library(monkeypatch: pytest.MonkeyPatch, of_one: list[str], of_many: list[str]) -> None:
     """Proposes these ways for one sample and for several."""
 
-    def several(product: int, dtype: str, forms: Any, geometry: Geometry, most: int) -> Iterator[Any]:
+    def several(product: int, dtype: str, forms: Any, geometry: Geometry, most: int, own_gpu: bool) -> Iterator[Any]:
         for way in (of_one if forms[0].shape[0] == 1 else of_many)[:most]:
             yield _Plan(way, product, forms)
 
@@ -115,7 +115,7 @@ def test_samples_are_computed_one_after_the_other_elsewhere(product: int, monkey
 
 
 def test_parts_of_a_batch_have_plans_where_the_whole_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    def several(product: int, dtype: str, forms: Any, geometry: Geometry, most: int) -> Iterator[Any]:
+    def several(product: int, dtype: str, forms: Any, geometry: Geometry, most: int, own_gpu: bool) -> Iterator[Any]:
         samples = forms[0].shape[0]
         yield _Plan("forth" if samples in (1, 2, of_samples._NOMINAL) else "back", product, forms)
 

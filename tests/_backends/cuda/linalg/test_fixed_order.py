@@ -33,6 +33,7 @@ class _Library:
     def __init__(
         self, dtype: str, rows: int, inner: int, columns: int, left: Any, right: Any, biased: bool, shortened: bool,
         factors: Any, quick_sums: bool, any_rows: bool, undivided: bool, batch: Batch | None,
+        step: None, alignment: int, own_gpu: bool,
     ) -> None:  # fmt: skip
         assert (dtype, shortened, any_rows, undivided) == ("float32", False, False, True)
         self._sizes, self._steps, self._batch = (rows, inner, columns), (left, right), batch

@@ -120,7 +120,7 @@ def convolution(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Make:
     library = SimpleNamespace(cudnnBackendExecute=execute)
     for name, value in {
         "library": lambda: library, "version": lambda: bench.version, "closed": closed, "read_text": read_text,
-        "read": lambda *given: [0], "_graph": lambda *given: 1, "_ways": lambda graph, mode: [mode],
+        "read": lambda *given: [0], "_graph": lambda *given: 1, "_ways": lambda graph, mode, gpu: [mode],
         "_notes": lambda way: set(),
     }.items():  # fmt: skip
         monkeypatch.setattr(kept, name, value)

@@ -119,12 +119,18 @@ def _cat_gradients(grad: Tensor, tensors_sym_sizes: Any, dim: int) -> list[Any]:
 
 @primitive("CatBackward0", tensors=_cat_gradients)
 def _cat(tensors: list[Array], dim: int, dtype: Any) -> Array:
+    array_type = dtype.numpy
+    for each in tensors:
+        if each.dtype is not array_type or each.ndim < 2 or not each.flags.c_contiguous:
+            break
+    else:
+        return _side_by_side(tensors, dim)
     arrays = [each for each in tensors if each.shape != _NO_ELEMENTS]
     if not arrays:
-        return np.empty(0, dtype.numpy, like=tensors[0])
+        return np.empty(0, array_type, like=tensors[0])
     if len(arrays) < len(tensors):  # what is empty is row-major, and PyTorch asks it too
         arrays = [contiguous_array(each) for each in arrays]
-    return _concatenated(arrays, dim, dtype.numpy)
+    return _concatenated(arrays, dim, array_type)
 
 
 def _grown_by(arrays: Sequence[Any], dim: int) -> list[Any]:

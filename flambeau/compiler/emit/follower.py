@@ -19,6 +19,7 @@ from ..capture.guards import State
 from ..capture.new_objects import Made
 from ..capture.recorder import Recorder
 from ..capture.watch import Watch
+from ..passes.heads import is_repeating
 from ..program.items import Call, Item, Program, Value, values_in
 from .places import Place, Places, in_order
 from .sizes import NUMBERS, decisive, same
@@ -80,6 +81,8 @@ class Steps:
         }
         """Where the tensors are that were there before, by the numbers of their values."""
         self.arriving, self.boundary = list(arriving), boundary
+        self.repeating: frozenset[int] = frozenset()
+        """The ops that have to repeat heads in every call, for the program leaves them out."""
         seen = set(self.inputs)
         looks = Looks([recorder.tensors[number]._array for number in self.inputs])
         for position, step in enumerate(self.all):
@@ -216,6 +219,7 @@ class Follower(Careful):
             or not is_same
             or op.reads
             or getattr(op.shape, "refuses", False)
+            or (at in self._steps.repeating and not is_repeating(op.name, args))
             or [decisive(each) for each in (*args, results)] != step.decisive
             or not self._is_made(step.call.results, results)
         ):

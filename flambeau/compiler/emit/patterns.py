@@ -26,6 +26,7 @@ from ..capture.new_objects import Made
 from ..capture.recorder import Recorder
 from ..capture.settings import settings
 from ..capture.watch import Uncompilable, Watch
+from ..passes.heads import steps_left_out
 from ..passes.memory import same_value
 from ..program.items import Call, Item
 from .backward import Joint, joint_of
@@ -103,6 +104,7 @@ class Pattern:
         places = {key: held for key, (_, held) in state.tensors.items()}
         boundary = len(recorder.program.items) if joint is None else joint.boundary
         self._steps = Steps(recorder, places, () if joint is None else joint.arriving, boundary)
+        self._steps.repeating = steps_left_out(recorder.program.items, outline.items)
         self._written: Written = written[0]
         self._behind: Written | None = written[1] if len(written) > 1 else None
         self._repeats = _repeats(recorder.program.items, {at for each in written for at in each.positions})

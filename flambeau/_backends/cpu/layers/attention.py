@@ -7,7 +7,7 @@ from typing import Any
 
 from ...._codegen.products.attention import attention_backward, attention_forward, attention_of_few_queries
 from ...._core.arrays.quick import broadcast
-from ...._core.geometry.layout import element_strides, preserved_strides
+from ...._core.geometry.layout import element_strides, is_plain, preserved_strides
 from ...._core.process.reproducibility import REPRODUCIBILITY
 from ..elementwise.copy import contiguous
 from ..memory.workspace import DIRECT, Workspace
@@ -22,8 +22,9 @@ def _serves(mask: Any, *arrays: Any) -> bool:
     dtype = arrays[0].dtype
     if dtype not in FULL_NAMES or (mask is not None and mask.dtype != dtype):
         return False
+    item = dtype.itemsize
     for each in arrays:
-        if each is not None and (each.dtype != dtype or each.ndim != 4 or not _has_rows(each)):
+        if each.dtype != dtype or each.ndim != 4 or (each.strides[3] != item and each.shape[3] != 1):
             return False
     return True
 
@@ -62,7 +63,10 @@ def attention(
     mask = None if attn_mask is None else wide(attn_mask)
     if not _serves(mask, q, k, v):
         return None
-    output = workspace.arranged(query.shape, preserved_strides(query.shape, element_strides(query)), query.dtype)
+    if is_plain(query):
+        output = workspace.empty(query.shape, query.dtype)
+    else:
+        output = workspace.arranged(query.shape, preserved_strides(query.shape, element_strides(query)), query.dtype)
     direct = output if is_full else workspace.empty(q.shape, q.dtype)
     sums = workspace.empty(q.shape[:3], q.dtype)
     few = q.shape[2] <= _FEW and REPRODUCIBILITY.product is None  # a query gives the same bits alone as among others

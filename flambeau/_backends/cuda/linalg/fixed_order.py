@@ -41,8 +41,8 @@ _ENOUGH = 132
 _ALONE = Tile(4, 4, 4, 4)
 """Where blocks have one thread."""
 _MOST_TILES = 2
-_SINGLE, _LARGE = np.dtype(np.float32), (8192, 768, 3072)
-"""A product that takes long: rows, terms of each sum, columns."""
+_SINGLE, _LARGE = np.dtype(np.float32), ((8192, 768, 2304), (8192, 3072, 768))
+"""Products that take long: rows, terms of each sum, columns."""
 _WORTHWHILE, _ALIGNED = 1 << 20, 15
 """From so many multiplications on the library is tried, for matrices that begin at multiples of 16 bytes."""
 _ANYWHERE = 256
@@ -271,19 +271,19 @@ def _tiny(ordinal: int) -> str:
     Its ways for small ones may differ; these products gain least by the library. Where it cannot be asked, they are
     kept.
     """
-    rows, inner, columns = _LARGE
-    first, second = form_of((rows, inner), _SINGLE), form_of((columns, inner), _SINGLE).T
-    target = form_of((rows, columns), _SINGLE)
-    ways = list(_library_calls(_given(first, second, False), "multiply", own_gpu=False))
-    if not ways:
-        return "kept"
-    if HERE.recording is not None:
-        raise NotKept("a product of matrices in a graph that is captured before any other has been computed")
-    buffers = Buffers(_SINGLE, target.size, (first.size, second.size))
-    scores = {
-        tiny: count_alike(buffers, _generated(target, first, second, False, False, None, tiny), ways, _REFUSALS)
-        for tiny in reversed(TINY)
-    }
+    scores = dict.fromkeys(reversed(TINY), 0)
+    for rows, inner, columns in _LARGE:
+        first, second = form_of((rows, inner), _SINGLE), form_of((columns, inner), _SINGLE).T
+        target = form_of((rows, columns), _SINGLE)
+        ways = list(_library_calls(_given(first, second, False), "multiply", own_gpu=False))
+        if not ways:
+            continue
+        if HERE.recording is not None:
+            raise NotKept("a product of matrices in a graph that is captured before any other has been computed")
+        buffers = Buffers(_SINGLE, target.size, (first.size, second.size))
+        for tiny in scores:
+            generated = _generated(target, first, second, False, False, None, tiny)
+            scores[tiny] += count_alike(buffers, generated, ways, _REFUSALS)
     return max(scores, key=lambda tiny: scores[tiny])
 
 

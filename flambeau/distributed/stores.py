@@ -428,31 +428,47 @@ class FileStore(Store):
 
     def _perform(self, action: Callable[[Table], Any]) -> Any:
         with self._guard:
-            descriptor = os.open(self._path, _FLAGS, 0o600)
             try:
-                _lock(descriptor)
+                descriptor = os.open(self._path, _FLAGS, 0o600)
                 try:
-                    return self._look_and_write(descriptor, action)
+                    _lock(descriptor)
+                    try:
+                        return self._look_and_write(descriptor, action)
+                    finally:
+                        _unlock(descriptor)
                 finally:
-                    _unlock(descriptor)
-            finally:
-                os.close(descriptor)
+                    os.close(descriptor)
+            except OSError as error:
+                raise DistStoreError(f"the store in {self._path} cannot be used: {error}") from error
 
     def _look_and_write(self, descriptor: int, action: Callable[[Table], Any]) -> Any:
         os.lseek(descriptor, self._position, os.SEEK_SET)
-        with os.fdopen(os.dup(descriptor), "rb") as file:
-            self._position += self._table.follow(file.read())
+        self._position += self._table.follow(_rest(descriptor))
         self._table.written.clear()
         result = action(self._table)
         data = b"".join(self._table.written)
         if data:
-            os.ftruncate(descriptor, self._position)  # a record that a killed process left half written
-            os.lseek(descriptor, self._position, os.SEEK_SET)
+            try:
+                self._write(descriptor, data)
+            except BaseException:  # what is not in the file did not happen: read all of it again
+                self._table, self._position = _Log(), 0
+                raise
+        return result
+
+    def _write(self, descriptor: int, data: bytes) -> None:
+        """Append records; if that fails, none of them is there."""
+        begin = self._position
+        os.ftruncate(descriptor, begin)  # a record that a killed process left half written
+        os.lseek(descriptor, begin, os.SEEK_SET)
+        try:
             while data:
                 count = os.write(descriptor, data)
                 self._position += count
                 data = data[count:]
-        return result
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.ftruncate(descriptor, begin)
+            raise
 
     def num_keys(self) -> int:
         return super().num_keys() - 1
@@ -497,8 +513,18 @@ def _lock(descriptor: int) -> None:
                 raise
 
 
+def _rest(descriptor: int) -> bytes:
+    """What a file holds from its position on."""
+    parts = []
+    while part := os.read(descriptor, 1 << 20):
+        parts.append(part)
+    return b"".join(parts)
+
+
 def _unlock(descriptor: int) -> None:
-    """Let others in. Closing the file does so too, but on Windows some time later."""
-    if msvcrt is not None:
+    """Let others in. Closing the file does so too, but on Windows some time later, and elsewhere not if it fails."""
+    if fcntl is not None:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+    elif msvcrt is not None:
         os.lseek(descriptor, _LOCKED_BYTE, os.SEEK_SET)
         msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)

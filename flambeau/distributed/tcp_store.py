@@ -34,6 +34,7 @@ _MOST_PARTS = 1 << 16
 _LONGEST_REQUEST = 1 << 28
 _MOST_UNREAD = 1 << 16
 _DONE, _TOO_LATE, _EMPTY, _WRONG = range(4)
+_UNTIL_A_DESCRIPTOR_IS_FREE = 0.05
 _SLOWEST = 5.0
 """Seconds that a server may take to say that a wait was in vain."""
 
@@ -158,18 +159,28 @@ class Server:
     def __init__(self, host: str, port: int, listener: socket.socket | None = None) -> None:
         self._table = Table()
         self._listener = listener or _listener(host, port)
-        self._listener.setblocking(False)
-        self.port: int = self._listener.getsockname()[1]
-        self._selector = selectors.DefaultSelector()
-        self._selector.register(self._listener, selectors.EVENT_READ)
         self._clients: dict[Any, _Client] = {}
-        self._bell, self._rope = socket.socketpair()
-        self._bell.setblocking(False)
+        opened: list[Any] = [self._listener]
+        try:
+            self._listener.setblocking(False)
+            self.port: int = self._listener.getsockname()[1]
+            self._selector = selectors.DefaultSelector()
+            opened.append(self._selector)
+            self._bell, self._rope = socket.socketpair()
+            opened += [self._bell, self._rope]
+            self._bell.setblocking(False)
+            self._selector.register(self._listener, selectors.EVENT_READ)
+            self._selector.register(self._bell, selectors.EVENT_READ)
+            self._thread = threading.Thread(target=self._serve, name="flambeau store", daemon=True)
+            self._thread.start()
+        except BaseException as error:
+            for each in opened:
+                each.close()
+            if isinstance(error, OSError):
+                raise DistNetworkError(f"The server socket has failed to listen on port {port}: {error}") from error
+            raise
         self._is_open = True
-        self._selector.register(self._bell, selectors.EVENT_READ)
         close_in_children(self)
-        self._thread = threading.Thread(target=self._serve, name="flambeau store", daemon=True)
-        self._thread.start()
 
     def close_in_child(self) -> None:
         """In a forked process: leave the port to the one that serves."""
@@ -212,13 +223,20 @@ class Server:
     def _accept(self) -> None:
         try:
             connection, _ = self._listener.accept()
-        except OSError:  # it has gone away meanwhile, or this process has no descriptor left
+        except (BlockingIOError, ConnectionError, InterruptedError):  # it has gone away meanwhile
             return
-        connection.setblocking(False)
-        with contextlib.suppress(OSError):
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        except OSError:  # this process has no descriptor left: perhaps later
+            time.sleep(_UNTIL_A_DESCRIPTOR_IS_FREE)
+            return
+        try:
+            connection.setblocking(False)
+            with contextlib.suppress(OSError):
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._selector.register(connection, selectors.EVENT_READ)
+        except OSError:
+            connection.close()
+            return
         self._clients[connection] = _Client(connection)
-        self._selector.register(connection, selectors.EVENT_READ)
 
     def _drop(self, client: _Client) -> None:
         self._clients.pop(client.connection, None)
@@ -238,7 +256,7 @@ class Server:
                 self._read(client)
         except (BlockingIOError, InterruptedError):
             return
-        except (OSError, _Malformed):
+        except (OSError, MemoryError, _Malformed):
             self._drop(client)
 
     def _read(self, client: _Client) -> None:
@@ -280,7 +298,7 @@ class Server:
             try:
                 self._send(client, _packed(_TOO_LATE if missing else _DONE, [key.encode() for key in missing]))
                 self._read(client)  # what it asked meanwhile
-            except (OSError, _Malformed):
+            except (OSError, MemoryError, _Malformed):
                 self._drop(client)
 
     def _send(self, client: _Client, answer: bytes) -> None:
@@ -358,9 +376,14 @@ class TCPStore(Store):
         self._port = self._server.port if self._server else port
         self._lock = new_lock()
         self._unread = bytearray()
-        self._connection = _connected(host_name, self._port, seconds(None, timeout))
-        if wait_for_workers and world_size is not None and world_size > 0:
-            self._wait_for_workers(world_size)
+        self._connection: socket.socket | None = None
+        try:
+            self._connection = _connected(host_name, self._port, seconds(None, timeout))
+            if wait_for_workers and world_size is not None and world_size > 0:
+                self._wait_for_workers(world_size)
+        except BaseException:
+            self.close()
+            raise
 
     def _wait_for_workers(self, world_size: int) -> None:
         if self.add("init/count", 1) >= world_size:
@@ -395,9 +418,15 @@ class TCPStore(Store):
 
     def close(self) -> None:
         """Leave, and stop serving."""
-        self._connection.close()
+        self._hang_up()
         if self._server is not None:
             self._server.close()
+
+    def _hang_up(self) -> None:
+        connection, self._connection = self._connection, None
+        self._unread.clear()
+        if connection is not None:
+            connection.close()
 
     def __del__(self, _at_the_end: Callable[[], bool] = sys.is_finalizing) -> None:  # modules may be gone by then
         if not _at_the_end() and hasattr(self, "_connection"):
@@ -407,6 +436,8 @@ class TCPStore(Store):
         """Send a request and read the answer; `limit`: seconds that the server may take by intention."""
         with self._lock:
             try:
+                if self._connection is None:  # the last request failed, or was interrupted
+                    self._connection = _connected(self._host, self._port, min(_SLOWEST, self._timeout.total_seconds()))
                 self._connection.settimeout(max(limit, self._timeout.total_seconds()) + _SLOWEST)
                 self._connection.sendall(_packed(code, parts))
                 while (message := _parsed(self._unread)) is None:
@@ -414,8 +445,10 @@ class TCPStore(Store):
                     if not data:
                         raise ConnectionError("the server has closed the connection")
                     self._unread += data
-            except (OSError, _Malformed) as error:
-                self._connection.close()
+            except BaseException as error:  # the answer that may still come is not that of the next request
+                self._hang_up()
+                if not isinstance(error, (OSError, DistNetworkError, _Malformed)):
+                    raise
                 raise DistNetworkError(
                     f"store at {self._host}:{self._port} does not answer: {str(error) or 'it says nonsense'}. "
                     "Has the process that serves it (rank 0, or the launcher) ended?"
@@ -502,6 +535,10 @@ def _connected(host: str, port: int, limit: float) -> socket.socket:
             time.sleep(pause)
             pause = min(pause * 2, 0.3)
             continue
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connection.sendall(_GREETING)
+        try:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection.sendall(_GREETING)
+        except OSError as error:
+            connection.close()
+            raise DistNetworkError(f"The client socket to ({host}, {port}) was lost: {error}") from error
         return connection

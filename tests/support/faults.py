@@ -49,34 +49,38 @@ def no_more_threads() -> RuntimeError:
 class Calls:
     """Counts calls, and lets one of them fail."""
 
-    def __init__(self, number: int, error: Callable[[], Exception]) -> None:
+    def __init__(self, number: int, error: Callable[[], BaseException], thread: str | None = None) -> None:
         self._number, self._error = number, error
-        self._owner = threading.get_ident()
+        self._owner = thread or threading.current_thread().name
         self.count = 0
+        self.where = ""
+        """The function that failed."""
 
-    def note(self) -> None:
-        if threading.get_ident() == self._owner:  # what other threads do is not the action's
+    def note(self, name: str = "") -> None:
+        if threading.current_thread().name == self._owner:  # what other threads do is not the action's
             self.count += 1
             if self.count == self._number:
+                self.where = name
                 raise self._error()
 
     @property
     def failed(self) -> bool:
         return self.count >= self._number
 
-    def watched(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def watched(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
-            self.note()
+            self.note(name)
             return function(*args, **kwargs)
 
         return call
 
 
 @contextlib.contextmanager
-def _calls_of(targets: Sequence[Target], calls: Calls) -> Iterator[None]:
+def calls_of(targets: Sequence[Target], calls: Calls) -> Iterator[None]:
+    """Let `calls` count the calls of the targets, and one of them fail."""
     with contextlib.ExitStack() as stack:
         for owner, name in targets:
-            stack.enter_context(mock.patch.object(owner, name, calls.watched(getattr(owner, name))))
+            stack.enter_context(mock.patch.object(owner, name, calls.watched(getattr(owner, name), name)))
         yield
 
 
@@ -105,7 +109,7 @@ def sweep(
         calls = Calls(number, error)
         ended: BaseException | None = None
         try:
-            with _Ops(calls) if targets is None else _calls_of(targets, calls):
+            with _Ops(calls) if targets is None else calls_of(targets, calls):
                 action()
         except Exception as caught:
             ended = caught

@@ -17,6 +17,7 @@ import selectors
 import socket
 import struct
 import time
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -29,6 +30,7 @@ from .arena import IS_AVAILABLE, Arena, PeerMemory
 _HELLO = struct.Struct("<16sI")
 _WORD_LENGTH = 16
 _BUFFER = 1 << 22
+_UNIX = getattr(socket, "AF_UNIX", None)
 _SOON = 5.0
 """Seconds that a caller may take to say who it is."""
 
@@ -40,26 +42,37 @@ class Connections(NamedTuple):
     arena: Arena | None
     memories: dict[int, PeerMemory]
 
+    def close(self) -> None:
+        """Close all of them."""
+        for connection in self.sockets.values():
+            connection.close()
+        if self.arena is not None:
+            self.arena.close()
+        for memory in self.memories.values():
+            memory.close()
+
 
 def connect_all(rank: int, size: int, store: Store, limit: float) -> Connections:
-    """Connect with every other process."""
+    """Connect with every other process; what was opened is closed again if that fails."""
+    made = Connections({}, None, {})
     if size == 1:
-        return Connections({}, None, {})
+        return made
     end = time.monotonic() + limit
-    found: dict[int, socket.socket] = {}
-    with contextlib.ExitStack() as listeners:
-        try:
-            _meet(rank, size, store, end, found, listeners)
-            for connection in found.values():
+    try:
+        with contextlib.ExitStack() as listeners:
+            _meet(rank, size, store, end, made.sockets, listeners)
+            for connection in made.sockets.values():
                 connection.settimeout(max(0.001, end - time.monotonic()))
-            arena, memories = _share_memory(found)
-        except BaseException:
-            for connection in found.values():
-                connection.close()
-            raise
-    for connection in found.values():
-        _tune(connection)
-    return Connections(found, arena, memories)
+            local = {peer: each for peer, each in made.sockets.items() if each.family == _UNIX}
+            if local:
+                made = made._replace(arena=Arena())
+                _share_memory(made, local)
+        for connection in made.sockets.values():
+            _tune(connection)
+    except BaseException:
+        made.close()
+        raise
+    return made
 
 
 def _meet(
@@ -86,7 +99,8 @@ def _meet(
     word = _from_store(store, "word", 0, end)
     for peer in range(rank):
         found[peer] = _call(_from_store(store, f"address/{peer}", peer, end), machine, peer, end)
-        found[peer].sendall(_HELLO.pack(word, rank))
+        with _naming(peer):
+            found[peer].sendall(_HELLO.pack(word, rank))
     while len(found) < size - 1:
         peer, connection = _answer(selector, word, rank, size, found, end)
         found[peer] = connection
@@ -106,22 +120,28 @@ def _unix_address(name: str) -> str:
     return f"\0flambeau-{name}"  # the zero: a name that is no file
 
 
-def _share_memory(connections: dict[int, socket.socket]) -> tuple[Arena | None, dict[int, PeerMemory]]:
+def _share_memory(made: Connections, local: dict[int, socket.socket]) -> None:
     """Give the own arena to those on this machine, and get theirs."""
-    local = {peer: each for peer, each in connections.items() if each.family == getattr(socket, "AF_UNIX", None)}
-    if not local:
-        return None, {}
-    arena = Arena()
-    for connection in local.values():
-        socket.send_fds(connection, [b"m"], [arena.descriptor])
-    memories = {}
+    assert made.arena is not None
     for peer, connection in local.items():
-        _, descriptors, _, _ = socket.recv_fds(connection, 1, 1)
+        with _naming(peer):
+            socket.send_fds(connection, [b"m"], [made.arena.descriptor])
+    for peer, connection in local.items():
+        with _naming(peer):
+            _, descriptors, _, _ = socket.recv_fds(connection, 1, 1)
         if not descriptors:
             raise DistNetworkError(f"rank {peer} went away before it had shared its memory")
+        made.memories[peer] = PeerMemory(descriptors[0])
         os.set_inheritable(descriptors[0], False)
-        memories[peer] = PeerMemory(descriptors[0])
-    return arena, memories
+
+
+@contextlib.contextmanager
+def _naming(peer: int) -> Iterator[None]:
+    """Let an error of a connection say with whom."""
+    try:
+        yield
+    except OSError as error:
+        raise DistNetworkError(f"rank {peer} was lost while the processes met: {error}") from error
 
 
 def _from_store(store: Store, key: str, peer: int, end: float) -> bytes:
@@ -140,11 +160,15 @@ def _call(said: bytes, own_machine: str | None, peer: int, end: float) -> socket
     if machine == own_machine:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            connection.settimeout(limit)
-            connection.connect(_unix_address(name))
-            return connection
-        except OSError:  # the same kernel, but another network
+            with _naming(peer):
+                connection.settimeout(limit)
+                with contextlib.suppress(ConnectionRefusedError):  # the same kernel, but another network
+                    connection.connect(_unix_address(name))
+                    return connection
+        except BaseException:
             connection.close()
+            raise
+        connection.close()
     try:
         return socket.create_connection((address, int(port)), timeout=limit)
     except (OSError, ValueError) as error:
@@ -184,7 +208,7 @@ def _answer(
 
 def _tune(connection: socket.socket) -> None:
     connection.setblocking(False)
-    if connection.family != getattr(socket, "AF_UNIX", None):
+    if connection.family != _UNIX:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)

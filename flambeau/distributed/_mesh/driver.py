@@ -13,7 +13,8 @@ import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from ..._core.process.caller import Place, describe_place
 from ..._core.process.locks import new_condition
@@ -34,17 +35,25 @@ class Driver:
 
     def __init__(self, rank: int, connections: Connections) -> None:
         self.rank = rank
+        self._connections = connections
         self.arena = connections.arena
         self.memories = connections.memories
         self._changed = new_condition()
-        self._selector = selectors.DefaultSelector()
-        self.links = {peer: Link(peer, connection, self) for peer, connection in connections.sockets.items()}
-        for link in self.links.values():
-            self._selector.register(link.connection, _READ, link)
-        self._bell, self._rope = socket.socketpair()
-        self._bell.setblocking(False)
-        self._rope.setblocking(False)
-        self._selector.register(self._bell, _READ, None)
+        self._own: list[Any] = []
+        """The selector and the two ends of the bell, to be closed."""
+        try:
+            self._own.append(selectors.DefaultSelector())
+            self._own += socket.socketpair()
+            self._selector, self._bell, self._rope = self._own
+            self.links = {peer: Link(peer, connection, self) for peer, connection in connections.sockets.items()}
+            for link in self.links.values():
+                self._selector.register(link.connection, _READ, link)
+            self._bell.setblocking(False)
+            self._rope.setblocking(False)
+            self._selector.register(self._bell, _READ, None)
+        except BaseException:
+            self._release()
+            raise
         self._from_anyone: dict[Key, deque[Receive]] = {}
         self._ready: deque[Task] = deque()
         self._driving: int | None = None
@@ -141,7 +150,10 @@ class Driver:
         """Wait for a task, and move bytes meanwhile; an error of the task is raised."""
         if not task.done:
             deadline = task.deadline if limit is None else time.monotonic() + limit
-            self._drive(lambda: task.done, lambda: deadline)
+            try:
+                self._drive(lambda: task.done, lambda: deadline)
+            except DistBackendError as error:
+                self._fail([task], error)
             if not task.done:
                 with self._changed:
                     self._give_up(task, task.limit if limit is None else limit)
@@ -165,11 +177,13 @@ class Driver:
         with self._changed:
             if not task.done:
                 self._unattended.add(task)
-                self._wake_background()
+                with contextlib.suppress(RuntimeError):  # without another thread, whoever waits moves it along
+                    self._wake_background()
 
     def when_done(self, task: Task, callback: Callable[[], None]) -> None:
         """Call back when a task is over, from the thread that takes care of tasks."""
         with self._changed:
+            self._wake_background()
             if task.done:
                 self._callbacks.append(callback)
             else:
@@ -179,8 +193,9 @@ class Driver:
 
     def _wake_background(self) -> None:
         if self._background is None:
-            self._background = threading.Thread(target=self._run, name="flambeau collectives", daemon=True)
-            self._background.start()
+            background = threading.Thread(target=self._run, name="flambeau collectives", daemon=True)
+            background.start()
+            self._background = background
         self._changed.notify_all()
         if self._callbacks and self._driving == self._background.ident:
             self._ring()
@@ -191,7 +206,10 @@ class Driver:
                 self._changed.wait_for(self._has_to_attend)
                 if self._closed:
                     return
-            self._drive(lambda: not self._unattended or bool(self._callbacks) or self._closed, self._next_deadline)
+            try:
+                self._drive(lambda: not self._unattended or bool(self._callbacks) or self._closed, self._next_deadline)
+            except Exception as error:  # the thread goes on: callbacks wait for it
+                self._fail(self._unattended, error)
             with self._changed:
                 now = time.monotonic()
                 for task in [each for each in self._unattended if each.deadline <= now]:
@@ -220,14 +238,23 @@ class Driver:
         )
         self._finished(task)
 
+    def _fail(self, tasks: Iterable[Task], error: Exception) -> None:
+        """End tasks that nothing can move along any more."""
+        with self._changed:
+            for task in [each for each in tasks if not each.done]:
+                task.fail(error)
+                self._finished(task)
+
     def _finished(self, task: Task) -> None:
         self._unattended.discard(task)
         if task.callbacks:
             self._callbacks += task.callbacks
             task.callbacks = []
             self._wake_background()
-        if isinstance(task.error, DistBackendError):
-            self.abort(str(task.error))
+        error = task.error
+        if error is not None:
+            said = str(error) if isinstance(error, DistBackendError) else f"{type(error).__name__} {error}"
+            self.abort(said if "rank " in said else f"rank {self.rank} failed in {task.label}: {said}")
         if self._waiting:
             self._changed.notify_all()
 
@@ -268,7 +295,10 @@ class Driver:
                 self._poll(0)
 
     def _poll(self, limit: float) -> None:
-        events = self._selector.select(limit)
+        try:
+            events = self._selector.select(limit)
+        except OSError as error:
+            raise DistBackendError(f"rank {self.rank} cannot look at its connections: {error}") from error
         with self._changed:
             for key, mask in events:
                 link = key.data
@@ -283,6 +313,11 @@ class Driver:
                         link.read()
                 except Broken as error:
                     self._lose(link, str(error))
+                except BaseException as error:  # no memory, or an interrupt in the middle of a message
+                    what = f"rank {self.rank} lost its connection with rank {link.peer}: {type(error).__name__} {error}"
+                    self._lose(link, what)
+                    self.abort(what)
+                    raise
                 self._resume_ready()
 
     def _resume_ready(self) -> None:
@@ -326,11 +361,9 @@ class Driver:
 
     def close_in_child(self) -> None:
         """In a forked process: leave the connections to the one that made them."""
-        for link in self.links.values():
-            link.connection.close()
+        self._connections.close()
         self._bell.close()
         self._rope.close()
-        self._close_memory()
         self._closed = True
         self._background = self._driving = None
         self.failure = "this process was forked from one of the group, and is none of its ranks itself"
@@ -340,30 +373,32 @@ class Driver:
         with self._changed:
             if self._closed:
                 return
+        try:
+            self._say_farewell()
+        finally:
+            with self._changed:
+                self._closed = True
+                self._changed.notify_all()
+                self._ring()
+            if self._background is not None and self._background is not threading.current_thread():
+                self._background.join(_FAREWELL_TIME)
+            with self._changed:
+                for link in self.links.values():
+                    link.fail("this process has left the group")
+                self.failure = self.failure or "the process group has been destroyed"
+                self._release()
+
+    def _say_farewell(self) -> None:
+        with self._changed:
             for link in self.links.values():
                 with contextlib.suppress(Broken):
                     if link.gone is None:
                         link.send(CONTROL, 0, FAREWELL, memoryview(b""))
         end = time.monotonic() + _FAREWELL_TIME
-        self._drive(lambda: not any(link.outgoing for link in self.links.values()), lambda: end)
-        with self._changed:
-            self._closed = True
-            self._changed.notify_all()
-            self._ring()
-        if self._background is not None and self._background is not threading.current_thread():
-            self._background.join(_FAREWELL_TIME)
-        with self._changed:
-            for link in self.links.values():
-                link.fail("this process has left the group")
-                link.connection.close()
-            self.failure = self.failure or "the process group has been destroyed"
-            self._selector.close()
-            self._bell.close()
-            self._rope.close()
-            self._close_memory()
+        with contextlib.suppress(DistBackendError):
+            self._drive(lambda: not any(link.outgoing for link in self.links.values()), lambda: end)
 
-    def _close_memory(self) -> None:
-        if self.arena is not None:
-            self.arena.close()
-        for memory in self.memories.values():
-            memory.close()
+    def _release(self) -> None:
+        self._connections.close()
+        for each in self._own:
+            each.close()

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..._core.process.caller import calling_place
 from ..._core.process.reproducibility import REPRODUCIBILITY
+from .._errors import DistNetworkError
 from ..reductions import combiner, finish
 from ..stores import Store
 from . import algorithms, shared
@@ -81,7 +82,11 @@ class MeshEngine:
     @staticmethod
     def connect(rank: int, size: int, store: Store, timeout: float) -> MeshEngine:
         """Meet the other processes by a store."""
-        return MeshEngine(Driver(rank, connect_all(rank, size, store, timeout)), range(size), 0, timeout)
+        try:
+            driver = Driver(rank, connect_all(rank, size, store, timeout))
+        except OSError as error:
+            raise DistNetworkError(f"rank {rank} could not be connected with the others: {error}") from error
+        return MeshEngine(driver, range(size), 0, timeout)
 
     def takes(self, array: Any) -> bool:
         """Whether collectives run on such an array as it is."""

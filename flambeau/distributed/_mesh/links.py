@@ -109,7 +109,10 @@ class Link:
 
     def _hear_last_words(self) -> NoReturn:
         """Read what a process said before it closed its connection, which says why it did."""
-        self.connection.settimeout(_LAST_WORDS)
+        try:
+            self.connection.settimeout(_LAST_WORDS)
+        except OSError as error:
+            raise Broken(f"rank {self.peer} has gone: {error}") from error
         while True:
             self.read()  # which ends in an error
 

@@ -92,6 +92,8 @@ class Task(Request):
 
     def fail(self, error: BaseException) -> None:
         """End with an error, which says what was under way and where it was called."""
+        if isinstance(error, OSError):
+            error = DistBackendError(f"shared memory cannot be used: {error}")
         if isinstance(error, DistBackendError) and self.label not in str(error):
             error = DistBackendError(f"{error}. It was in {self.label}, called at {describe_place(self.place)}")
         self.error = error

@@ -29,6 +29,7 @@ from ...._core.geometry.layout import arranged_strides, empty_array
 
 MOST_VARIANTS = 16
 """A body whose constants differ from call to call is not worth compiling again and again."""
+_MOST_PLANS = 256
 
 
 class Pointwise:
@@ -45,6 +46,8 @@ class Pointwise:
         self._flat: dict[str, Any] = {}
         self._strided: Any = None
         self._of_one: Any = None
+        self._plans: dict[Any, tuple[Any, tuple[int, ...]]] = {}
+        """By shapes and strides of operands: the kernel and the shape of its results, which have no gaps."""
 
     def flat(self, forms: str) -> Any:
         """The kernel for operands without gaps."""
@@ -114,6 +117,13 @@ class Pointwise:
             results = tuple([np.empty(shape, dtype) for dtype in self.results])
             kernel(*results, *operands)
             return results
+        key = tuple([(each.shape, each.strides) if type(each) is np.ndarray else None for each in operands])
+        plan = None if like else self._plans.get(key)
+        if plan is not None:
+            kernel, shape = plan
+            results = tuple([np.empty(shape, dtype) for dtype in self.results])
+            kernel(*results, *operands)
+            return results
         arrays = [each for each in operands if type(each) is np.ndarray]
         shape = arrays[0].shape
         for each in arrays:
@@ -132,6 +142,10 @@ class Pointwise:
         flat = "x" not in forms and CONTIGUOUS in forms
         if flat or (not like and (model is None or model.flags.c_contiguous)):
             results = tuple([np.empty(shape, dtype) for dtype in self.results])
+            if flat or (len(arrays) == len(operands) and len(shape) <= MOST_DIMENSIONS):
+                if len(self._plans) >= _MOST_PLANS:
+                    self._plans.clear()
+                self._plans[key] = self.flat(forms) if flat else self.strided(), shape
         elif like:
             strides = arranged_strides(shape, *like)
             results = tuple([empty_array(shape, strides, dtype) for dtype in self.results])

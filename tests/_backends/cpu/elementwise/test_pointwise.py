@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
+import numpy as np
 import pytest
 
+from flambeau._backends.cpu.elementwise.pointwise import pointwise
 from tests.support.differential import differential
 
 
@@ -36,3 +39,15 @@ def test_more_dimensions_than_a_kernel_has_loops(T: Any, dims: int) -> Any:
     changed[0, :, 1].add_(row[0, :, 0])
     results = [turned + row, T.xlogy(turned, row + 1), T.nn.functional.gelu(turned[:, 1]), turned[..., 0, :] * 2.5]
     return [each.sum((0, 1, 2, 3)).reshape(-1)[:40] for each in (*results, changed)], part.grad.reshape(-1)[:40]
+
+
+def test_a_kept_plan_says_nothing_about_how_others_want_their_results_laid_out() -> None:
+    single = np.dtype(np.float32)
+    kernel = pointwise(operator.add, (single, single), single)
+    assert kernel is not None
+    rows, turned = np.ones((80, 96), single), np.ones((96, 80), single).T
+    assert kernel.many(rows, turned)[0].strides == rows.strides
+    for _ in range(2):
+        assert kernel.many(rows, turned, like=(turned, rows))[0].strides == turned.strides
+        assert kernel.many(rows, turned)[0].strides == rows.strides
+        assert kernel.many(turned, rows[:1])[0].strides == turned.strides

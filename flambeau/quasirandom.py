@@ -62,8 +62,7 @@ def _path(
     steps = np.arange(first, first + count, dtype=np.int64)
     zeros = np.log2((steps + 1 & ~steps).astype(np.float64)).astype(np.int64)
     moves = np.concatenate([quasi[None], directions[:, zeros].T])
-    found: npt.NDArray[np.int64] = np.bitwise_xor.accumulate(moves, axis=0)
-    return found
+    return np.bitwise_xor.accumulate(moves, axis=0)
 
 
 class SobolEngine:

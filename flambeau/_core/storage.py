@@ -70,8 +70,7 @@ def address_of(array: Any) -> int:
 def offset_of(array: Any) -> int:
     """Elements between the start of the storage and the first element of `array`."""
     owner = owner_of(array)
-    distance: int = 0 if owner is array else (address_of(array) - address_of(owner)) // array.itemsize
-    return distance
+    return 0 if owner is array else (address_of(array) - address_of(owner)) // array.itemsize
 
 
 class _Foreign:

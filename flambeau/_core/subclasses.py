@@ -84,8 +84,7 @@ def disabled_torch_function(*args: Any, **kwargs: Any) -> Any:
 
 def retyped_like(original: Tensor, tensor: Tensor) -> Tensor:
     """`tensor` as an instance of the class of `original`, if that has a `__torch_function__` that is to be heeded."""
-    retyped: Tensor = retype(tensor, type(original)) if any(True for _ in overriding((original,))) else tensor
-    return retyped
+    return retype(tensor, type(original)) if any(True for _ in overriding((original,))) else tensor
 
 
 def of_same_class(original: Tensor, result: Tensor) -> Tensor:

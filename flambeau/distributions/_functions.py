@@ -20,14 +20,12 @@ i1e: Callable[[Tensor], Tensor] = special.i1e
 
 def binary_cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
     """-log of the probability of `target`, a number between zero and one, for each of the log-odds."""
-    loss: Tensor = functional.binary_cross_entropy_with_logits(logits, target, reduction="none")
-    return loss
+    return functional.binary_cross_entropy_with_logits(logits, target, reduction="none")
 
 
 def solve_lower(factor: Tensor, columns: Tensor) -> Tensor:
     """X with factor @ X = columns, where `factor` is lower triangular."""
-    solution: Tensor = linalg.solve_triangular(factor, columns, upper=False)
-    return solution
+    return linalg.solve_triangular(factor, columns, upper=False)
 
 
 def log_abs_det(matrix: Tensor) -> Tensor:

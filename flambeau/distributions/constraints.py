@@ -289,8 +289,7 @@ _Answers = TypeVar("_Answers")
 def _if_whole(value: Any, result: _Answers) -> _Answers:
     """`result` where numbers are whole, which integers need not be asked."""
     is_integer = value._kind.dtype.category == INTEGER if isinstance(value, Tensor) else value.dtype.kind in "iu"
-    holds: _Answers = result if is_integer else (value % 1 == 0) & result
-    return holds
+    return result if is_integer else (value % 1 == 0) & result
 
 
 class _IntegerInterval(_BoundedBothWays):

@@ -271,8 +271,7 @@ class AdditionalInputs:
 def _combined(m: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments by the names of their parameters."""
     signature = inspect.signature(m.forward if hasattr(m, "forward") else m)
-    bound: dict[str, Any] = signature.bind(*args, **kwargs).arguments
-    return bound
+    return signature.bind(*args, **kwargs).arguments
 
 
 class DynamicDim(NamedTuple):

@@ -149,8 +149,7 @@ class GraphModule(Module):
         # Every instance has a `forward` of its own, and so a class of its own: one above the first that is not such.
         base = next(each for each in cls.__mro__ if each.__qualname__.rpartition(".")[2] != "GraphModuleImpl")
         own = type("GraphModuleImpl", (base,), {"__module__": base.__module__})
-        made: Self = super().__new__(own)
-        return made
+        return super().__new__(own)
 
     def __init__(self, root: Module | dict[str, Any], graph: Graph, class_name: str = "GraphModule") -> None:
         super().__init__()

@@ -182,14 +182,12 @@ class SymBool(_Symbol):
 
 def sym_int(a: Any) -> Any:
     """A size as an integer, rounded towards zero."""
-    number: Any = a if isinstance(a, SymInt) else math.trunc(a)
-    return number
+    return a if isinstance(a, SymInt) else math.trunc(a)
 
 
 def sym_float(a: Any) -> Any:
     """A size as a float."""
-    number: Any = a if isinstance(a, SymFloat) else a.__float__()
-    return number
+    return a if isinstance(a, SymFloat) else a.__float__()
 
 
 def sym_max(a: Any, b: Any) -> Any:

@@ -52,8 +52,7 @@ def _variables(frame: Any) -> list[tuple[str, Any, Any]]:
 
 def _public_class(module: str, name: str) -> type | None:
     """A class of a public module; None if nobody has imported that."""
-    found: type | None = getattr(sys.modules.get(f"flambeau.{module}"), name, None)
-    return found
+    return getattr(sys.modules.get(f"flambeau.{module}"), name, None)
 
 
 def told_apart(objects: Iterable[Any], *kinds: type) -> list[Any]:

@@ -232,8 +232,7 @@ def _cosine(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Tensor:
 
 def _unit(x: Tensor, dim: int, eps: float) -> Tensor:
     """`x` divided by the length of its vectors, which is at least `eps`."""
-    unit: Tensor = x / _at_least(vector_norm(x, 2, dim, True), eps)
-    return unit
+    return x / _at_least(vector_norm(x, 2, dim, True), eps)
 
 
 @primitive("CloneBackward0", axes=ELEMENTS, self=lambda grad: grad)

@@ -156,8 +156,7 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
 def _method_split(input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Parts along `dim`, of one size (the last may be smaller) or of the given sizes; they share memory."""
     if has_override((input,)):
-        found: tuple[Tensor, ...] = run_override(split, (input,), (input, split_size, dim), {})
-        return found
+        return run_override(split, (input,), (input, split_size, dim), {})
     return split(input, split_size, dim)
 
 

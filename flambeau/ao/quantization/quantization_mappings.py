@@ -102,8 +102,7 @@ def no_observer_set() -> set[Any]:
 
 
 def _copy_of(name: str) -> Mapping:
-    found: Mapping = dict(globals()[name])
-    return found
+    return dict(globals()[name])
 
 
 get_default_static_quant_module_mappings = functools.partial(_copy_of, "DEFAULT_STATIC_QUANT_MODULE_MAPPINGS")

@@ -225,8 +225,7 @@ def stored(target: Tensor, source: Tensor) -> Tensor:
     """What `target` becomes where `source` is copied into it: `source` itself, if it is laid out alike."""
     if source._kind is target._kind and source.shape == target.shape and source.stride() == target.stride():
         return source
-    copied: Tensor = copy._copy(target, source)
-    return copied
+    return copy._copy(target, source)
 
 
 # ----- elements by position: the ops take arrays, which is for the public functions to see to -------------------------

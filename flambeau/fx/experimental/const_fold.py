@@ -97,5 +97,4 @@ def split_const_subgraphs(
 def _nothing() -> Tensor:
     from ..._ops.create.constants import empty
 
-    made: Tensor = empty(0)
-    return made
+    return empty(0)

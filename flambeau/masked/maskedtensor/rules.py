@@ -112,8 +112,7 @@ def _reduce(name: str, input: MaskedTensor, dim: Any = None, *rest: Any, **optio
 
 
 def _any_of(mask: Tensor, dim: Any, keepdim: bool) -> Tensor:
-    found: Tensor = mask.any(list(dim) if isinstance(dim, (list, tuple)) else dim, keepdim)
-    return found
+    return mask.any(list(dim) if isinstance(dim, (list, tuple)) else dim, keepdim)
 
 
 def _normalize(name: str, input: MaskedTensor, dim: int, *rest: Any, **options: Any) -> MaskedTensor:

@@ -113,10 +113,9 @@ class _BatchNorm(_NormBase):
         of_batch = training or (mean is None and variance is None)
         if training and not tracked:
             mean = variance = None
-        result: Tensor = F.batch_norm(
+        return F.batch_norm(
             input, mean, variance, self.weight, self.bias, of_batch, 0.0 if factor is None else factor, self.eps
         )
-        return result
 
 
 class _InputOf1d:

@@ -43,8 +43,7 @@ class PairwiseDistance(Module):
         self.keepdim = keepdim
 
     def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
-        result: Tensor = F.pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)
-        return result
+        return F.pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)
 
 
 class CosineSimilarity(Module):
@@ -77,5 +76,4 @@ class CosineSimilarity(Module):
         self.eps = eps
 
     def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
-        result: Tensor = F.cosine_similarity(x1, x2, self.dim, self.eps)
-        return result
+        return F.cosine_similarity(x1, x2, self.dim, self.eps)

@@ -60,8 +60,7 @@ class Fold(_Windows):
         self.output_size = output_size
 
     def forward(self, input: Tensor) -> Tensor:
-        result: Tensor = F.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
-        return result
+        return F.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
 
 
 class Unfold(_Windows):
@@ -86,5 +85,4 @@ class Unfold(_Windows):
     """
 
     def forward(self, input: Tensor) -> Tensor:
-        result: Tensor = F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
-        return result
+        return F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)

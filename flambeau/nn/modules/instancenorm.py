@@ -63,7 +63,7 @@ class _InstanceNorm(_NormBase):
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *further)
 
     def _normalized(self, input: Tensor) -> Tensor:
-        result: Tensor = F.instance_norm(
+        return F.instance_norm(
             input,
             self.running_mean,
             self.running_var,
@@ -73,7 +73,6 @@ class _InstanceNorm(_NormBase):
             self.momentum if self.momentum is not None else 0.0,
             self.eps,
         )
-        return result
 
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)

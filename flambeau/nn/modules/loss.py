@@ -208,10 +208,7 @@ class NLLLoss(_WeightedLoss):
         self.ignore_index = ignore_index
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        result: Tensor = F.nll_loss(
-            input, target, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction
-        )
-        return result
+        return F.nll_loss(input, target, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
 
 
 class NLLLoss2d(NLLLoss):
@@ -290,10 +287,9 @@ class PoissonNLLLoss(_Loss):
         self.eps = eps
 
     def forward(self, log_input: Tensor, target: Tensor) -> Tensor:
-        result: Tensor = F.poisson_nll_loss(
+        return F.poisson_nll_loss(
             log_input, target, log_input=self.log_input, full=self.full, eps=self.eps, reduction=self.reduction
         )
-        return result
 
 
 class GaussianNLLLoss(_Loss):
@@ -327,8 +323,7 @@ class GaussianNLLLoss(_Loss):
         self.eps = eps
 
     def forward(self, input: Tensor, target: Tensor, var: Tensor | float) -> Tensor:
-        result: Tensor = F.gaussian_nll_loss(input, target, var, full=self.full, eps=self.eps, reduction=self.reduction)
-        return result
+        return F.gaussian_nll_loss(input, target, var, full=self.full, eps=self.eps, reduction=self.reduction)
 
 
 class KLDivLoss(_Loss):
@@ -367,8 +362,7 @@ class KLDivLoss(_Loss):
         self.log_target = log_target
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        result: Tensor = F.kl_div(input, target, reduction=self.reduction, log_target=self.log_target)
-        return result
+        return F.kl_div(input, target, reduction=self.reduction, log_target=self.log_target)
 
 
 class BCELoss(_WeightedLoss):
@@ -396,8 +390,7 @@ class BCELoss(_WeightedLoss):
     __constants__: ClassVar[list[str]] = ["reduction"]
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        result: Tensor = F.binary_cross_entropy(input, target, weight=self.weight, reduction=self.reduction)
-        return result
+        return F.binary_cross_entropy(input, target, weight=self.weight, reduction=self.reduction)
 
 
 class BCEWithLogitsLoss(_Loss):
@@ -438,10 +431,9 @@ class BCEWithLogitsLoss(_Loss):
         self.register_buffer("pos_weight", pos_weight)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        result: Tensor = F.binary_cross_entropy_with_logits(
+        return F.binary_cross_entropy_with_logits(
             input, target, self.weight, pos_weight=self.pos_weight, reduction=self.reduction
         )
-        return result
 
 
 class HingeEmbeddingLoss(_Loss):
@@ -472,8 +464,7 @@ class HingeEmbeddingLoss(_Loss):
         self.margin = margin
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        result: Tensor = F.hinge_embedding_loss(input, target, margin=self.margin, reduction=self.reduction)
-        return result
+        return F.hinge_embedding_loss(input, target, margin=self.margin, reduction=self.reduction)
 
 
 @documented_like(L1Loss)
@@ -504,8 +495,7 @@ class SmoothL1Loss(_Loss):
         self.beta = beta
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        result: Tensor = F.smooth_l1_loss(input, target, reduction=self.reduction, beta=self.beta)
-        return result
+        return F.smooth_l1_loss(input, target, reduction=self.reduction, beta=self.beta)
 
 
 @documented_like(L1Loss)
@@ -536,8 +526,7 @@ class HuberLoss(_Loss):
         self.delta = delta
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        result: Tensor = F.huber_loss(input, target, reduction=self.reduction, delta=self.delta)
-        return result
+        return F.huber_loss(input, target, reduction=self.reduction, delta=self.delta)
 
 
 @documented_like(NLLLoss)
@@ -584,7 +573,7 @@ class CrossEntropyLoss(_WeightedLoss):
         self.label_smoothing = label_smoothing
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        result: Tensor = F.cross_entropy(
+        return F.cross_entropy(
             input,
             target,
             weight=self.weight,
@@ -592,7 +581,6 @@ class CrossEntropyLoss(_WeightedLoss):
             reduction=self.reduction,
             label_smoothing=self.label_smoothing,
         )
-        return result
 
 
 class LinearCrossEntropyLoss(_WeightedLoss):
@@ -670,7 +658,7 @@ class LinearCrossEntropyLoss(_WeightedLoss):
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         linear = self.linear
         logits_shape = (self.num_classes, *self.out_features)
-        result: Tensor = F.linear_cross_entropy(
+        return F.linear_cross_entropy(
             input,
             linear.weight.reshape(*logits_shape, linear.in_features),
             target,
@@ -681,7 +669,6 @@ class LinearCrossEntropyLoss(_WeightedLoss):
             label_smoothing=self.label_smoothing,
             options=self.options,
         )
-        return result
 
     def extra_repr(self) -> str:
         return (
@@ -713,8 +700,7 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
     __constants__: ClassVar[list[str]] = ["reduction"]
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        result: Tensor = F.multilabel_soft_margin_loss(input, target, weight=self.weight, reduction=self.reduction)
-        return result
+        return F.multilabel_soft_margin_loss(input, target, weight=self.weight, reduction=self.reduction)
 
 
 class CosineEmbeddingLoss(_Loss):
@@ -747,8 +733,7 @@ class CosineEmbeddingLoss(_Loss):
         self.margin = margin
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
-        result: Tensor = F.cosine_embedding_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
-        return result
+        return F.cosine_embedding_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
 
 
 class MarginRankingLoss(_Loss):
@@ -780,8 +765,7 @@ class MarginRankingLoss(_Loss):
         self.margin = margin
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
-        result: Tensor = F.margin_ranking_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
-        return result
+        return F.margin_ranking_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
 
 
 class MultiMarginLoss(_WeightedLoss):
@@ -831,10 +815,9 @@ class MultiMarginLoss(_WeightedLoss):
         self.margin = margin
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        result: Tensor = F.multi_margin_loss(
+        return F.multi_margin_loss(
             input, target, p=self.p, margin=self.margin, weight=self.weight, reduction=self.reduction
         )
-        return result
 
 
 def _check_margin(loss: Module, margin: float) -> None:
@@ -890,7 +873,7 @@ class TripletMarginLoss(_Loss):
         self.swap = swap
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-        result: Tensor = F.triplet_margin_loss(
+        return F.triplet_margin_loss(
             anchor,
             positive,
             negative,
@@ -900,7 +883,6 @@ class TripletMarginLoss(_Loss):
             swap=self.swap,
             reduction=self.reduction,
         )
-        return result
 
 
 class TripletMarginWithDistanceLoss(_Loss):
@@ -945,7 +927,7 @@ class TripletMarginWithDistanceLoss(_Loss):
         self.swap = swap
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-        result: Tensor = F.triplet_margin_with_distance_loss(
+        return F.triplet_margin_with_distance_loss(
             anchor,
             positive,
             negative,
@@ -954,7 +936,6 @@ class TripletMarginWithDistanceLoss(_Loss):
             swap=self.swap,
             reduction=self.reduction,
         )
-        return result
 
 
 class CTCLoss(_Loss):
@@ -991,7 +972,6 @@ class CTCLoss(_Loss):
         self.zero_infinity = zero_infinity
 
     def forward(self, log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor) -> Tensor:
-        result: Tensor = F.ctc_loss(
+        return F.ctc_loss(
             log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity
         )
-        return result

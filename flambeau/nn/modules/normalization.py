@@ -79,8 +79,7 @@ class LocalResponseNorm(_ChannelWindowNorm):
     __constants__: ClassVar[list[str]] = ["size", "alpha", "beta", "k"]
 
     def forward(self, input: Tensor) -> Tensor:
-        result: Tensor = F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
-        return result
+        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
 
 
 class CrossMapLRN2d(_ChannelWindowNorm):
@@ -114,8 +113,7 @@ class CrossMapLRN2d(_ChannelWindowNorm):
         squares = input * input
         sums = F.pad(squares, (0, 0, 0, 0, reach, reach)).unfold(1, 2 * reach + 1, 1).sum(-1)
         sums[:, reach + 1 :] += squares[:, :1]
-        result: Tensor = input * (self.k + self.alpha / self.size * sums) ** -self.beta
-        return result
+        return input * (self.k + self.alpha / self.size * sums) ** -self.beta
 
 
 def _shape_of(normalized_shape: Any) -> tuple[int, ...]:
@@ -176,8 +174,7 @@ class LayerNorm(_ScaleAndShift):
         self._make_parameters(self.normalized_shape, device, dtype, weight=elementwise_affine, bias=has_bias)
 
     def forward(self, input: Tensor) -> Tensor:
-        result: Tensor = F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
-        return result
+        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
         return (
@@ -246,8 +243,7 @@ class GroupNorm(_ScaleAndShift):
         self._make_parameters(num_channels, device, dtype, weight=affine, bias=affine and bias)
 
     def forward(self, input: Tensor) -> Tensor:
-        result: Tensor = F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
-        return result
+        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
         return (
@@ -295,8 +291,7 @@ class RMSNorm(_ScaleAndShift):
         self._make_parameters(self.normalized_shape, device, dtype, weight=elementwise_affine)
 
     def forward(self, x: Tensor) -> Tensor:
-        result: Tensor = F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
-        return result
+        return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
 
     def extra_repr(self) -> str:
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"

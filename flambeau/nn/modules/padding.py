@@ -43,8 +43,7 @@ class _Pad(Module):
         self.padding = _ntuple(2 * self._dims)(padding)
 
     def forward(self, input: Tensor) -> Tensor:
-        result: Tensor = F.pad(input, self.padding, self._mode)
-        return result
+        return F.pad(input, self.padding, self._mode)
 
     def extra_repr(self) -> str:
         return f"{self.padding}"
@@ -138,8 +137,7 @@ class _ConstantPadNd(_Pad):
         self.value = value
 
     def forward(self, input: Tensor) -> Tensor:
-        result: Tensor = F.pad(input, self.padding, "constant", self.value)
-        return result
+        return F.pad(input, self.padding, "constant", self.value)
 
     def extra_repr(self) -> str:
         return f"padding={self.padding}, value={self.value}"

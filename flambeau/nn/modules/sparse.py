@@ -141,10 +141,9 @@ class Embedding(_Table):
         self.sparse = sparse
 
     def forward(self, input: Tensor) -> Tensor:
-        result: Tensor = F.embedding(
+        return F.embedding(
             input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse
         )
-        return result
 
     def extra_repr(self) -> str:
         text = f"{self.num_embeddings}, {self.embedding_dim}"
@@ -262,7 +261,7 @@ class EmbeddingBag(_Table):
         self.include_last_offset = include_last_offset
 
     def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
-        result: Tensor = F.embedding_bag(
+        return F.embedding_bag(
             input,
             self.weight,
             offsets,
@@ -275,7 +274,6 @@ class EmbeddingBag(_Table):
             self.include_last_offset,
             self.padding_idx,
         )
-        return result
 
     def extra_repr(self) -> str:
         text = f"{self.num_embeddings}, {self.embedding_dim}"

@@ -73,10 +73,9 @@ class Upsample(Module):
         self.recompute_scale_factor = recompute_scale_factor
 
     def forward(self, input: Tensor) -> Tensor:
-        result: Tensor = F.interpolate(
+        return F.interpolate(
             input, self.size, self.scale_factor, self.mode, self.align_corners, self.recompute_scale_factor
         )
-        return result
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state.setdefault("recompute_scale_factor", True)

@@ -160,8 +160,7 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
     if permutation is None:
         return None
     places = arange(permutation.numel(), device=permutation.device)
-    inverse: Tensor = empty_like(permutation).scatter_(0, permutation, places)
-    return inverse
+    return empty_like(permutation).scatter_(0, permutation, places)
 
 
 def pack_padded_sequence(

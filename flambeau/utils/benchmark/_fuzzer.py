@@ -205,8 +205,7 @@ class FuzzedSparseTensor(FuzzedTensor):
 def _column(lengths: Sequence[int]) -> Tensor:
     from ... import tensor
 
-    column: Tensor = tensor([float(each) for each in lengths]).unsqueeze(1)
-    return column
+    return tensor([float(each) for each in lengths]).unsqueeze(1)
 
 
 class Fuzzer:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from flambeau import Tensor
 
 from . import constraints
@@ -14,10 +12,7 @@ from .utils import broadcast_all
 class LocationScale(Distribution):
     """A symmetric distribution of real numbers around `loc`, where its density is largest."""
 
-    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
-        "loc": constraints.real,
-        "scale": constraints.positive,
-    }
+    arg_constraints = constraints.by_name(loc=constraints.real, scale=constraints.positive)
     support = constraints.real
     has_rsample = True
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from flambeau import Size, Tensor
 
+from . import constraints
 from .distribution import Distribution
 from .utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logits
 
@@ -19,6 +20,8 @@ def check_one_given(probs: Any, logits: Any) -> None:
 class _ProbsOrLogits(Distribution):
     """Has `probs` and `logits`: one was given, the other is computed when it is first asked for."""
 
+    arg_constraints = constraints.by_name(probs=constraints.unit_interval, logits=constraints.real)
+    _batched = ("_param",)
     _is_binary = True
     _param: Tensor
     """The one that was given."""

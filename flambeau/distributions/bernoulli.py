@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import ClassVar
 
 import flambeau
 from flambeau import Size, Tensor
@@ -31,14 +30,9 @@ class Bernoulli(_ProbsOrLogits, ExponentialFamily):
         (tensor([0., 1.]), tensor([0., 1.]))
     """
 
-    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
-        "probs": constraints.unit_interval,
-        "logits": constraints.real,
-    }
     support = constraints.boolean
     has_enumerate_support = True
     _mean_carrier_measure = 0
-    _batched = ("probs", "logits", "_param")
 
     def __init__(
         self,

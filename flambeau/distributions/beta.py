@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 import flambeau
 from flambeau import Size, Tensor
@@ -29,10 +28,7 @@ class Beta(ExponentialFamily):
         (tensor(0.5000), tensor(1.5000))
     """
 
-    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
-        "concentration1": constraints.positive,
-        "concentration0": constraints.positive,
-    }
+    arg_constraints = constraints.by_name(concentration1=constraints.positive, concentration0=constraints.positive)
     support = constraints.unit_interval
     has_rsample = True
     _batched = ("_dirichlet",)

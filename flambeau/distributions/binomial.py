@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import flambeau
 from flambeau import Size, Tensor
@@ -30,13 +30,10 @@ class Binomial(_ProbsOrLogits):
         (tensor([5.]), tensor([2.5000]))
     """
 
-    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
-        "total_count": constraints.nonnegative_integer,
-        "probs": constraints.unit_interval,
-        "logits": constraints.real,
-    }
+    arg_constraints = constraints.by_name(
+        total_count=constraints.nonnegative_integer, probs=constraints.unit_interval, logits=constraints.real
+    )
     has_enumerate_support = True
-    _batched = ("total_count", "probs", "logits", "_param")
 
     def __init__(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import flambeau
 from flambeau import Size, Tensor
@@ -29,13 +29,9 @@ class Categorical(_ProbsOrLogits):
             `probs`.
     """
 
-    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
-        "probs": constraints.simplex,
-        "logits": constraints.real_vector,
-    }
+    arg_constraints = constraints.by_name(probs=constraints.simplex, logits=constraints.real_vector)
     has_enumerate_support = True
     _is_binary = False
-    _batched = ("probs", "logits", "_param")
 
     def __init__(
         self, probs: Tensor | None = None, logits: Tensor | None = None, validate_args: bool | None = None

@@ -25,8 +25,6 @@ class Cauchy(LocationScale):
         tensor(0.7500)
     """
 
-    _batched = ("loc", "scale")
-
     @property
     def mean(self) -> Tensor:
         return flambeau.full(self._extended_shape(), math.nan, dtype=self.loc.dtype, device=self.loc.device)

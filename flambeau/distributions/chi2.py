@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from flambeau import Tensor
 
 from . import constraints
@@ -23,8 +21,7 @@ class Chi2(Gamma):
         tensor([3.])
     """
 
-    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {"df": constraints.positive}
-    _batched = ("concentration", "rate")
+    arg_constraints = constraints.by_name(df=constraints.positive)
 
     def __init__(self, df: Tensor | float, validate_args: bool | None = None) -> None:
         super().__init__(0.5 * df, 0.5, validate_args=validate_args)

@@ -68,6 +68,11 @@ class Constraint:
         return type(self).__name__.removeprefix("_") + "()"
 
 
+def by_name(**constraints: Constraint) -> dict[str, Constraint]:
+    """What the parameters of a distribution have to satisfy, as its `arg_constraints`."""
+    return constraints
+
+
 class _Bounded(Constraint):
     """A constraint by bounds, which its `repr` shows."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import ClassVar
 
 import flambeau
 from flambeau import Size, Tensor
@@ -34,14 +33,10 @@ class ContinuousBernoulli(_ProbsOrLogits, ExponentialFamily):
         tensor([0.5000])
     """
 
-    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
-        "probs": constraints.unit_interval,
-        "logits": constraints.real,
-    }
     support = constraints.unit_interval
     has_rsample = True
     _mean_carrier_measure = 0
-    _batched = ("probs", "logits", "_param")
+    _kept = ("_lims",)
 
     def __init__(
         self,
@@ -57,11 +52,6 @@ class ContinuousBernoulli(_ProbsOrLogits, ExponentialFamily):
             self.probs = self._param = clamp_probs(self.probs)
         self._lims = lims
         super().__init__(self._param.shape, validate_args=validate_args)
-
-    def expand(self, batch_shape: Sequence[int], _instance: ContinuousBernoulli | None = None) -> ContinuousBernoulli:
-        new = super().expand(batch_shape, _instance)
-        new._lims = self._lims
-        return new
 
     def _is_exact(self) -> Tensor:
         """Where `probs` is far enough from 1/2 for the exact formulas."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import flambeau
 from flambeau import Size, Tensor
@@ -48,12 +48,9 @@ class Dirichlet(ExponentialFamily):
         tensor([0.2500, 0.7500])
     """
 
-    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
-        "concentration": constraints.independent(constraints.positive, 1)
-    }
+    arg_constraints = constraints.by_name(concentration=constraints.independent(constraints.positive, 1))
     support = constraints.simplex
     has_rsample = True
-    _batched = ("concentration",)
 
     def __init__(self, concentration: Tensor, validate_args: bool | None = None) -> None:
         if concentration.dim() < 1:

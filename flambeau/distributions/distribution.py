@@ -35,6 +35,11 @@ def _is_lazy(cls: type, name: str) -> bool:
     return isinstance(getattr(cls, name, None), lazy_property)
 
 
+def _is_own(cls: type) -> bool:
+    """Whether a class is one of this package's: subclasses elsewhere say themselves what they share with it."""
+    return cls.__module__.startswith(f"{__package__}.")
+
+
 class Distribution:
     """A batch of probability distributions. Its samples have shape `sample_shape + batch_shape + event_shape`.
 
@@ -57,12 +62,21 @@ class Distribution:
 
     _validate_args: bool = __debug__
     _batched: ClassVar[tuple[str, ...]]
-    """The attributes, tensors and distributions, that `expand` gives a new batch shape."""
+    """The attributes, tensors and distributions, that `expand` gives a new batch shape. A class names those that are no
+    parameters in `arg_constraints`; those of its bases belong to it too.
+    """
+    _kept: ClassVar[tuple[str, ...]] = ()
+    """The attributes that `expand` takes over as they are."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if cls.__module__.startswith(f"{__package__}."):
+        if _is_own(cls):
             documented_like(Distribution)(cls)  # they all have `validate_args`
+            own = vars(cls)
+            parameters = own.get("arg_constraints")
+            names = (*(parameters if isinstance(parameters, dict) else ()), *own.get("_batched", ()))
+            if names or "_batched" in own:
+                cls._batched = tuple(dict.fromkeys((*names, *getattr(super(cls, cls), "_batched", ()))))
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
@@ -123,14 +137,15 @@ class Distribution:
 
     def expand(self: Self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         """This distribution with a larger batch shape; the parameters are views, not copies."""
-        owners = [each for each in type(self).__mro__ if "_batched" in vars(each)]
-        if not owners:
+        if not hasattr(self, "_batched"):
             raise NotImplementedError
-        new = self._get_checked_instance(owners[0], _instance)
+        new = self._get_checked_instance(next(filter(_is_own, type(self).__mro__)), _instance)
         batch_shape = Size(batch_shape)
         for name in self._batched:
             if name in vars(self):
                 setattr(new, name, self._expanded(vars(self)[name], batch_shape))
+        for name in self._kept:
+            setattr(new, name, getattr(self, name))
         Distribution.__init__(new, batch_shape, self._event_shape, validate_args=False)
         new._validate_args = self._validate_args
         return new

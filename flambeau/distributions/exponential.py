@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 import flambeau
 from flambeau import Size, Tensor
@@ -27,11 +26,10 @@ class Exponential(ExponentialFamily):
         (tensor([0.5000]), tensor([0.]))
     """
 
-    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {"rate": constraints.positive}
+    arg_constraints = constraints.by_name(rate=constraints.positive)
     support = constraints.nonnegative
     has_rsample = True
     _mean_carrier_measure = 0
-    _batched = ("rate",)
 
     def __init__(self, rate: Tensor | float, validate_args: bool | None = None) -> None:
         (self.rate,) = broadcast_all(rate)

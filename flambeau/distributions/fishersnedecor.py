@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import ClassVar
 
 import flambeau
 from flambeau import Size, Tensor
@@ -30,13 +29,10 @@ class FisherSnedecor(Distribution):
         tensor([2.])
     """
 
-    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
-        "df1": constraints.positive,
-        "df2": constraints.positive,
-    }
+    arg_constraints = constraints.by_name(df1=constraints.positive, df2=constraints.positive)
     support = constraints.positive
     has_rsample = True
-    _batched = ("df1", "df2", "_gamma1", "_gamma2")
+    _batched = ("_gamma1", "_gamma2")
 
     def __init__(self, df1: Tensor | float, df2: Tensor | float, validate_args: bool | None = None) -> None:
         self.df1, self.df2 = broadcast_all(df1, df2)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 import flambeau
 from flambeau import Size, Tensor
@@ -29,14 +28,10 @@ class Gamma(ExponentialFamily):
         (tensor([0.5000]), tensor([0.1250]))
     """
 
-    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
-        "concentration": constraints.positive,
-        "rate": constraints.positive,
-    }
+    arg_constraints = constraints.by_name(concentration=constraints.positive, rate=constraints.positive)
     support = constraints.nonnegative
     has_rsample = True
     _mean_carrier_measure = 0
-    _batched = ("concentration", "rate")
 
     def __init__(self, concentration: Tensor | float, rate: Tensor | float, validate_args: bool | None = None) -> None:
         self.concentration, self.rate = broadcast_all(concentration, rate)

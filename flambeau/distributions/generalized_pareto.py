@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import flambeau
 from flambeau import Size, Tensor
@@ -33,13 +33,10 @@ class GeneralizedPareto(Distribution):
         tensor([5.])
     """
 
-    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
-        "loc": constraints.real,
-        "scale": constraints.positive,
-        "concentration": constraints.real,
-    }
+    arg_constraints = constraints.by_name(
+        loc=constraints.real, scale=constraints.positive, concentration=constraints.real
+    )
     has_rsample = True
-    _batched = ("loc", "scale", "concentration")
 
     def __init__(
         self,

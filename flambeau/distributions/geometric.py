@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 import flambeau
 from flambeau import Size, Tensor
@@ -29,12 +28,7 @@ class Geometric(_ProbsOrLogits):
         tensor([3.])
     """
 
-    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
-        "probs": constraints.unit_interval,
-        "logits": constraints.real,
-    }
     support = constraints.nonnegative_integer
-    _batched = ("probs", "logits", "_param")
 
     def __init__(
         self,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
 
 import flambeau
 from flambeau import Tensor
@@ -29,12 +28,8 @@ class Gumbel(TransformedDistribution):
         tensor([2.1544])
     """
 
-    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
-        "loc": constraints.real,
-        "scale": constraints.positive,
-    }
+    arg_constraints = constraints.by_name(loc=constraints.real, scale=constraints.positive)
     support = constraints.real
-    _batched = ("loc", "scale")
 
     def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
 
 import flambeau
 from flambeau import Tensor
@@ -26,10 +25,9 @@ class HalfCauchy(_Folded):
         tensor([0.5000])
     """
 
-    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {"scale": constraints.positive}
+    arg_constraints = constraints.by_name(scale=constraints.positive)
     support = constraints.nonnegative
     has_rsample = True
-    _batched = ()
 
     def __init__(self, scale: Tensor | float, validate_args: bool | None = None) -> None:
         super().__init__(Cauchy(0, scale, validate_args=False), validate_args=validate_args)

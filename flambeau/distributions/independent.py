@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from flambeau import Size, Tensor
 
@@ -25,10 +25,11 @@ class Independent(Distribution):
         reinterpreted_batch_ndims (int): how many of the last batch dimensions belong to the event.
     """
 
-    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {}
+    arg_constraints = constraints.by_name()
     base_dist: Distribution
     reinterpreted_batch_ndims: int
     _batched = ("base_dist",)
+    _kept = ("reinterpreted_batch_ndims",)
 
     def __init__(
         self, base_distribution: Distribution, reinterpreted_batch_ndims: int, validate_args: bool | None = None
@@ -43,11 +44,6 @@ class Independent(Distribution):
         self.base_dist = base_distribution
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
         super().__init__(shape[:cut], shape[cut:], validate_args=validate_args)
-
-    def expand(self, batch_shape: Sequence[int], _instance: Independent | None = None) -> Independent:
-        new = super().expand(batch_shape, _instance)
-        new.reinterpreted_batch_ndims = self.reinterpreted_batch_ndims
-        return new
 
     @property
     def has_rsample(self) -> bool:

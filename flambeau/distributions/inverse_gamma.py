@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
 
 from flambeau import Tensor
 
@@ -28,13 +27,9 @@ class InverseGamma(TransformedDistribution):
         tensor([2.])
     """
 
-    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
-        "concentration": constraints.positive,
-        "rate": constraints.positive,
-    }
+    arg_constraints = constraints.by_name(concentration=constraints.positive, rate=constraints.positive)
     support = constraints.positive
     has_rsample = True
-    _batched = ()
     base_dist: Gamma
 
     def __init__(self, concentration: Tensor | float, rate: Tensor | float, validate_args: bool | None = None) -> None:

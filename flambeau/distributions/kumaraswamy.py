@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
 
 import flambeau
 from flambeau import Tensor
@@ -30,13 +29,9 @@ class Kumaraswamy(TransformedDistribution):
         tensor([0.5000])
     """
 
-    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
-        "concentration1": constraints.positive,
-        "concentration0": constraints.positive,
-    }
+    arg_constraints = constraints.by_name(concentration1=constraints.positive, concentration0=constraints.positive)
     support = constraints.unit_interval
     has_rsample = True
-    _batched = ("concentration1", "concentration0")
 
     def __init__(
         self, concentration1: Tensor | float, concentration0: Tensor | float, validate_args: bool | None = None

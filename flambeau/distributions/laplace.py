@@ -25,8 +25,6 @@ class Laplace(LocationScale):
         tensor([8.])
     """
 
-    _batched = ("loc", "scale")
-
     @property
     def mean(self) -> Tensor:
         return self.loc

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import ClassVar
 
 import flambeau
 from flambeau import Size, Tensor
@@ -33,9 +32,10 @@ class LKJCholesky(Distribution):
         torch.Size([3, 3])
     """
 
-    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {"concentration": constraints.positive}
+    arg_constraints = constraints.by_name(concentration=constraints.positive)
     support = constraints.corr_cholesky
-    _batched = ("concentration", "_beta")
+    _batched = ("_beta",)
+    _kept = ("dim",)
     dim: int
 
     def __init__(self, dim: int, concentration: Tensor | float = 1.0, validate_args: bool | None = None) -> None:
@@ -49,11 +49,6 @@ class LKJCholesky(Distribution):
         offset = flambeau.cat([offset.new_zeros((1,)), offset])
         self._beta = Beta(offset + 0.5, marginal.unsqueeze(-1) - 0.5 * offset)
         super().__init__(self.concentration.size(), (dim, dim), validate_args=validate_args)
-
-    def expand(self, batch_shape: Sequence[int], _instance: LKJCholesky | None = None) -> LKJCholesky:
-        new = super().expand(batch_shape, _instance)
-        new.dim = self.dim
-        return new
 
     def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """By the onion method: row by row, a random direction of a random length."""

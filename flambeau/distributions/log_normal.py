@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from flambeau import Tensor
 
 from . import constraints
@@ -26,13 +24,9 @@ class LogNormal(TransformedDistribution):
         tensor([1.6487])
     """
 
-    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
-        "loc": constraints.real,
-        "scale": constraints.positive,
-    }
+    arg_constraints = constraints.by_name(loc=constraints.real, scale=constraints.positive)
     support = constraints.positive
     has_rsample = True
-    _batched = ()
     base_dist: Normal
 
     def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:

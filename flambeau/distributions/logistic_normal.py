@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from flambeau import Tensor
 
 from . import constraints
@@ -27,13 +25,9 @@ class LogisticNormal(TransformedDistribution):
         torch.Size([3])
     """
 
-    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
-        "loc": constraints.real,
-        "scale": constraints.positive,
-    }
+    arg_constraints = constraints.by_name(loc=constraints.real, scale=constraints.positive)
     support = constraints.simplex
     has_rsample = True
-    _batched = ()
     base_dist: Independent
 
     def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import ClassVar
 
 import flambeau
 from flambeau import Size, Tensor
@@ -54,14 +53,15 @@ class LowRankMultivariateNormal(Distribution):
                 [1., 2.]])
     """
 
-    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
-        "loc": constraints.real_vector,
-        "cov_factor": constraints.independent(constraints.real, 2),
-        "cov_diag": constraints.independent(constraints.positive, 1),
-    }
+    arg_constraints = constraints.by_name(
+        loc=constraints.real_vector,
+        cov_factor=constraints.independent(constraints.real, 2),
+        cov_diag=constraints.independent(constraints.positive, 1),
+    )
     support = constraints.real_vector
     has_rsample = True
-    _batched = ("loc", "cov_factor", "cov_diag", "scale_tril", "covariance_matrix", "precision_matrix")
+    _batched = ("scale_tril", "covariance_matrix", "precision_matrix")
+    _kept = ("_unbroadcasted_cov_factor", "_unbroadcasted_cov_diag", "_capacitance_tril")
 
     def __init__(self, loc: Tensor, cov_factor: Tensor, cov_diag: Tensor, validate_args: bool | None = None) -> None:
         if loc.dim() < 1:
@@ -86,15 +86,6 @@ class LowRankMultivariateNormal(Distribution):
         self._unbroadcasted_cov_factor = cov_factor
         self._unbroadcasted_cov_diag = cov_diag
         self._capacitance_tril = capacitance_tril(cov_factor, cov_diag)
-
-    def expand(
-        self, batch_shape: Sequence[int], _instance: LowRankMultivariateNormal | None = None
-    ) -> LowRankMultivariateNormal:
-        new = super().expand(batch_shape, _instance)
-        new._unbroadcasted_cov_factor = self._unbroadcasted_cov_factor
-        new._unbroadcasted_cov_diag = self._unbroadcasted_cov_diag
-        new._capacitance_tril = self._capacitance_tril
-        return new
 
     @property
     def mean(self) -> Tensor:

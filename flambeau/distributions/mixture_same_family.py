@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import flambeau
 from flambeau import Size, Tensor
@@ -30,7 +30,7 @@ class MixtureSameFamily(Distribution):
         tensor(3.)
     """
 
-    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {}
+    arg_constraints = constraints.by_name()
     has_rsample = False
     _batched = ("_mixture_distribution", "_component_distribution")
 

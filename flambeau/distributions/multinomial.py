@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import flambeau
 from flambeau import Size, Tensor
@@ -31,11 +31,9 @@ class Multinomial(OfCategorical):
         (tensor([5., 5.]), tensor(10.))
     """
 
-    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
-        "probs": constraints.simplex,
-        "logits": constraints.real_vector,
-    }
+    arg_constraints = constraints.by_name(probs=constraints.simplex, logits=constraints.real_vector)
     _batched = ("_categorical",)
+    _kept = ("total_count",)
     total_count: int
 
     def __init__(
@@ -51,11 +49,6 @@ class Multinomial(OfCategorical):
         self._categorical = Categorical(probs, logits)
         shape = self._categorical.param_shape
         super().__init__(shape[:-1], shape[-1:], validate_args=validate_args)
-
-    def expand(self, batch_shape: Sequence[int], _instance: Multinomial | None = None) -> Multinomial:
-        new = super().expand(batch_shape, _instance)
-        new.total_count = self.total_count
-        return new
 
     @constraints.dependent_property(is_discrete=True, event_dim=1)
     def support(self) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import ClassVar
 
 import flambeau
 from flambeau import Size, Tensor
@@ -33,15 +32,15 @@ class MultivariateNormal(_GivenByMatrix):
             three matrices.
     """
 
-    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
-        "loc": constraints.real_vector,
-        "covariance_matrix": constraints.positive_definite,
-        "precision_matrix": constraints.positive_definite,
-        "scale_tril": constraints.lower_cholesky,
-    }
+    arg_constraints = constraints.by_name(
+        loc=constraints.real_vector,
+        covariance_matrix=constraints.positive_definite,
+        precision_matrix=constraints.positive_definite,
+        scale_tril=constraints.lower_cholesky,
+    )
     support = constraints.real_vector
     has_rsample = True
-    _batched = ("loc", "covariance_matrix", "precision_matrix", "scale_tril")
+    _kept = ("_unbroadcasted_scale_tril",)
 
     def __init__(
         self,
@@ -70,11 +69,6 @@ class MultivariateNormal(_GivenByMatrix):
         )
         super().__init__(batch_shape, loc.shape[-1:], validate_args=validate_args)
         self._set_factor(covariance_matrix, precision_matrix, scale_tril)
-
-    def expand(self, batch_shape: Sequence[int], _instance: MultivariateNormal | None = None) -> MultivariateNormal:
-        new = super().expand(batch_shape, _instance)
-        new._unbroadcasted_scale_tril = self._unbroadcasted_scale_tril
-        return new
 
     @property
     def mean(self) -> Tensor:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 import flambeau
 from flambeau import Size, Tensor
@@ -31,13 +30,12 @@ class NegativeBinomial(_ProbsOrLogits):
         tensor([3.])
     """
 
-    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
-        "total_count": constraints.greater_than_eq(0),
-        "probs": constraints.half_open_interval(0.0, 1.0),
-        "logits": constraints.real,
-    }
+    arg_constraints = constraints.by_name(
+        total_count=constraints.greater_than_eq(0),
+        probs=constraints.half_open_interval(0.0, 1.0),
+        logits=constraints.real,
+    )
     support = constraints.nonnegative_integer
-    _batched = ("total_count", "probs", "logits", "_param")
 
     def __init__(
         self,

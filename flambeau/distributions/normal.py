@@ -26,7 +26,6 @@ class Normal(LocationScale, ExponentialFamily):
         scale (Tensor or float): the standard deviation.
     """
 
-    _batched = ("loc", "scale")
     _mean_carrier_measure = 0
 
     @property

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 import flambeau
 from flambeau import Size, Tensor
@@ -29,10 +28,7 @@ class OneHotCategorical(OfCategorical):
         tensor([0., 1.])
     """
 
-    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
-        "probs": constraints.simplex,
-        "logits": constraints.real_vector,
-    }
+    arg_constraints = constraints.by_name(probs=constraints.simplex, logits=constraints.real_vector)
     support = constraints.one_hot
     has_enumerate_support = True
     _batched = ("_categorical",)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import Any
 
 from flambeau import Tensor
 
@@ -29,11 +29,7 @@ class Pareto(TransformedDistribution):
         tensor([1.5000])
     """
 
-    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
-        "alpha": constraints.positive,
-        "scale": constraints.positive,
-    }
-    _batched = ("scale", "alpha")
+    arg_constraints = constraints.by_name(alpha=constraints.positive, scale=constraints.positive)
 
     def __init__(self, scale: Tensor | float, alpha: Tensor | float, validate_args: bool | None = None) -> None:
         self.scale, self.alpha = broadcast_all(scale, alpha)

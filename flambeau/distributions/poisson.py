@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 import flambeau
 from flambeau import Size, Tensor
@@ -27,9 +26,8 @@ class Poisson(ExponentialFamily):
         (tensor([4.]), tensor([4.]))
     """
 
-    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {"rate": constraints.nonnegative}
+    arg_constraints = constraints.by_name(rate=constraints.nonnegative)
     support = constraints.nonnegative_integer
-    _batched = ("rate",)
 
     def __init__(self, rate: Tensor | float, validate_args: bool | None = None) -> None:
         (self.rate,) = broadcast_all(rate)

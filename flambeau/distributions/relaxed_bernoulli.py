@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 import flambeau
 from flambeau import Size, Tensor
@@ -21,13 +20,9 @@ __all__ = ["LogitRelaxedBernoulli", "RelaxedBernoulli"]
 class LogitRelaxedBernoulli(_ProbsOrLogits):
     """The logit of a relaxed Bernoulli number: a logistic distribution around `logits / temperature`."""
 
-    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
-        "probs": constraints.unit_interval,
-        "logits": constraints.real,
-    }
     support = constraints.real
     has_rsample = True
-    _batched = ("probs", "logits", "_param")
+    _kept = ("temperature",)
 
     def __init__(
         self,
@@ -39,13 +34,6 @@ class LogitRelaxedBernoulli(_ProbsOrLogits):
         self._store(probs, logits)
         self.temperature = temperature
         super().__init__(self._param.shape, validate_args=validate_args)
-
-    def expand(
-        self, batch_shape: Sequence[int], _instance: LogitRelaxedBernoulli | None = None
-    ) -> LogitRelaxedBernoulli:
-        new = super().expand(batch_shape, _instance)
-        new.temperature = self.temperature
-        return new
 
     def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
@@ -75,13 +63,9 @@ class RelaxedBernoulli(TransformedDistribution):
         True
     """
 
-    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
-        "probs": constraints.unit_interval,
-        "logits": constraints.real,
-    }
+    arg_constraints = LogitRelaxedBernoulli.arg_constraints
     support = constraints.unit_interval
     has_rsample = True
-    _batched = ()
     base_dist: LogitRelaxedBernoulli
 
     def __init__(

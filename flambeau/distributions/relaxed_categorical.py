@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 import flambeau
 from flambeau import Size, Tensor
@@ -21,13 +20,11 @@ __all__ = ["ExpRelaxedCategorical", "RelaxedOneHotCategorical"]
 class ExpRelaxedCategorical(Distribution):
     """The logarithm of relaxed unit vectors, after C. J. Maddison and others, "The Concrete Distribution", 2017."""
 
-    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
-        "probs": constraints.simplex,
-        "logits": constraints.real_vector,
-    }
+    arg_constraints = constraints.by_name(probs=constraints.simplex, logits=constraints.real_vector)
     support = constraints.real_vector  # of numbers whose exponentials add up to one
     has_rsample = True
     _batched = ("_categorical",)
+    _kept = ("temperature",)
     temperature: Tensor | float
 
     def __init__(
@@ -41,13 +38,6 @@ class ExpRelaxedCategorical(Distribution):
         self.temperature = temperature
         shape = self._categorical.param_shape
         super().__init__(shape[:-1], shape[-1:], validate_args=validate_args)
-
-    def expand(
-        self, batch_shape: Sequence[int], _instance: ExpRelaxedCategorical | None = None
-    ) -> ExpRelaxedCategorical:
-        new = super().expand(batch_shape, _instance)
-        new.temperature = self.temperature
-        return new
 
     @property
     def param_shape(self) -> Size:
@@ -93,13 +83,9 @@ class RelaxedOneHotCategorical(TransformedDistribution):
         1.0
     """
 
-    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
-        "probs": constraints.simplex,
-        "logits": constraints.real_vector,
-    }
+    arg_constraints = constraints.by_name(probs=constraints.simplex, logits=constraints.real_vector)
     support = constraints.simplex
     has_rsample = True
-    _batched = ()
     base_dist: ExpRelaxedCategorical
 
     def __init__(

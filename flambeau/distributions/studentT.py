@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import ClassVar
 
 import flambeau
 from flambeau import Size, Tensor
@@ -31,14 +30,10 @@ class StudentT(Distribution):
         tensor([2.])
     """
 
-    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
-        "df": constraints.positive,
-        "loc": constraints.real,
-        "scale": constraints.positive,
-    }
+    arg_constraints = constraints.by_name(df=constraints.positive, loc=constraints.real, scale=constraints.positive)
     support = constraints.real
     has_rsample = True
-    _batched = ("df", "loc", "scale", "_chi2")
+    _batched = ("_chi2",)
 
     def __init__(
         self,

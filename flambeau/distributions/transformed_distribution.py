@@ -32,7 +32,7 @@ class TransformedDistribution(Distribution):
         transforms (Transform or list of Transforms): one transform, or several, the first one first.
     """
 
-    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {}
+    arg_constraints = constraints.by_name()
     base_dist: Distribution
     _batched: ClassVar[tuple[str, ...]] = ()
 

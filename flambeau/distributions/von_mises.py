@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import ClassVar
 
 import flambeau
 from flambeau import Size, Tensor
@@ -29,13 +28,9 @@ class VonMises(Distribution):
         tensor([1.])
     """
 
-    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
-        "loc": constraints.real,
-        "concentration": constraints.positive,
-    }
+    arg_constraints = constraints.by_name(loc=constraints.real, concentration=constraints.positive)
     support = constraints.real
     has_rsample = False
-    _batched = ("loc", "concentration")
 
     def __init__(self, loc: Tensor | float, concentration: Tensor | float, validate_args: bool | None = None) -> None:
         self.loc, self.concentration = broadcast_all(loc, concentration)

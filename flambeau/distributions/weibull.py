@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import flambeau
 from flambeau import Tensor
 
@@ -28,12 +26,9 @@ class Weibull(TransformedDistribution):
         tensor([2.])
     """
 
-    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
-        "scale": constraints.positive,
-        "concentration": constraints.positive,
-    }
+    arg_constraints = constraints.by_name(scale=constraints.positive, concentration=constraints.positive)
     support = constraints.positive
-    _batched = ("scale", "concentration", "concentration_reciprocal")
+    _batched = ("concentration_reciprocal",)
 
     def __init__(self, scale: Tensor | float, concentration: Tensor | float, validate_args: bool | None = None) -> None:
         self.scale, self.concentration = broadcast_all(scale, concentration)

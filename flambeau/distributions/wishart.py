@@ -39,6 +39,7 @@ class Wishart(_GivenByMatrix, ExponentialFamily):
     has_rsample = True
     _mean_carrier_measure = 0
     _batched = ("df", "covariance_matrix", "precision_matrix", "scale_tril", "_dist_chi2")
+    _kept = ("_unbroadcasted_scale_tril",)
 
     def __init__(
         self,
@@ -87,11 +88,6 @@ class Wishart(_GivenByMatrix, ExponentialFamily):
             "scale_tril": constraints.lower_cholesky,
             "df": constraints.greater_than(self._event_shape[-1] - 1),
         }
-
-    def expand(self, batch_shape: Sequence[int], _instance: Wishart | None = None) -> Wishart:
-        new = super().expand(batch_shape, _instance)
-        new._unbroadcasted_scale_tril = self._unbroadcasted_scale_tril
-        return new
 
     def _of_matrices(self, value: Tensor) -> Tensor:
         return value.reshape((*self._batch_shape, 1, 1) if value.dim() else ())

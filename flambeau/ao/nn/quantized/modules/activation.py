@@ -8,6 +8,7 @@ import flambeau as torch
 from flambeau import nn
 from flambeau.nn import functional as F
 
+from ...._constructors import attributes
 from ...quantizable.modules import activation
 from .utils import output_parameters, requantized
 
@@ -33,60 +34,57 @@ class ReLU6(nn.ReLU):
         return ReLU6(mod.inplace)
 
 
-class Hardswish(nn.Hardswish):
+class _Requantized(nn.Module):
+    """An activation of the numbers, whose results have a scale of their own; the other base is the ordinary one."""
+
+    _OPTIONS: tuple[str, ...] = ()
+    """The options of the ordinary one."""
+    scale: Any
+    zero_point: Any
+
+    def forward(self, input: Any) -> Any:
+        """The codes of the result."""
+        return requantized(super().forward(input.dequantize()), input, self.scale, self.zero_point)
+
+    def _get_name(self) -> str:
+        return f"Quantized{type(self).__name__}"
+
+    @classmethod
+    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
+        """The activation of codes for a watched one of floats."""
+        return cls.from_reference(mod, *output_parameters(mod))
+
+    @classmethod
+    def from_reference(cls, mod: Any, scale: Any, zero_point: Any) -> Any:
+        """The activation of codes whose results have a given scale."""
+        make: Any = cls
+        return make(scale=float(scale), zero_point=int(zero_point), **attributes(mod, cls._OPTIONS))
+
+
+class Hardswish(_Requantized, nn.Hardswish):
     """`x * relu6(x + 3) / 6`."""
 
     def __init__(self, scale: float, zero_point: int, device: Any = None, dtype: Any = None) -> None:
-        super().__init__()
+        nn.Hardswish.__init__(self)
         self.register_buffer("scale", torch.tensor(scale))
         self.register_buffer("zero_point", torch.tensor(zero_point))
 
-    def forward(self, input: Any) -> Any:
-        """The codes of the result."""
-        return requantized(F.hardswish(input.dequantize()), input, self.scale, self.zero_point)
 
-    def _get_name(self) -> str:
-        return "QuantizedHardswish"
-
-    @staticmethod
-    def from_float(mod: Any, use_precomputed_fake_quant: bool = False) -> Hardswish:
-        """The activation of codes for a watched one of floats."""
-        return Hardswish(*output_parameters(mod))
-
-    @classmethod
-    def from_reference(cls, mod: Any, scale: Any, zero_point: Any) -> Hardswish:
-        """The activation of codes whose results have a given scale."""
-        return cls(float(scale), int(zero_point))
-
-
-class ELU(nn.ELU):
+class ELU(_Requantized, nn.ELU):
     """`x` where it is positive, `alpha * (exp(x) - 1)` elsewhere."""
 
+    _OPTIONS = ("alpha",)
+
     def __init__(self, scale: float, zero_point: int, alpha: float = 1.0) -> None:
-        super().__init__(alpha)
+        nn.ELU.__init__(self, alpha)
         self.scale = scale
         self.zero_point = zero_point
 
-    def forward(self, input: Any) -> Any:
-        """The codes of the result."""
-        return requantized(F.elu(input.dequantize(), self.alpha), input, self.scale, self.zero_point)
 
-    def _get_name(self) -> str:
-        return "QuantizedELU"
-
-    @staticmethod
-    def from_float(mod: Any, use_precomputed_fake_quant: bool = False) -> ELU:
-        """The activation of codes for a watched one of floats."""
-        return ELU(*output_parameters(mod), mod.alpha)
-
-    @classmethod
-    def from_reference(cls, mod: Any, scale: Any, zero_point: Any) -> ELU:
-        """The activation of codes whose results have a given scale."""
-        return cls(float(scale), int(zero_point), mod.alpha)
-
-
-class LeakyReLU(nn.LeakyReLU):
+class LeakyReLU(_Requantized, nn.LeakyReLU):
     """`x` where it is positive, `negative_slope * x` elsewhere."""
+
+    _OPTIONS = ("negative_slope", "inplace")
 
     def __init__(
         self,
@@ -97,27 +95,20 @@ class LeakyReLU(nn.LeakyReLU):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        super().__init__(negative_slope, inplace)
+        nn.LeakyReLU.__init__(self, negative_slope, inplace)
         self.register_buffer("scale", torch.tensor(scale))
         self.register_buffer("zero_point", torch.tensor(zero_point))
 
-    def forward(self, input: Any) -> Any:
-        """The codes of the result."""
-        result = F.leaky_relu(input.dequantize(), self.negative_slope)
-        return requantized(result, input, self.scale, self.zero_point)
 
-    def _get_name(self) -> str:
-        return "QuantizedLeakyReLU"
+class Softmax(_Requantized, nn.Softmax):
+    """Exponentials that add up to one along a dimension."""
 
-    @classmethod
-    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> LeakyReLU:
-        """The activation of codes for a watched one of floats."""
-        return cls(*output_parameters(mod), mod.negative_slope, mod.inplace)
+    _OPTIONS = ("dim",)
 
-    @classmethod
-    def from_reference(cls, mod: Any, scale: Any, zero_point: Any) -> LeakyReLU:
-        """The activation of codes whose results have a given scale."""
-        return cls(float(scale), int(zero_point), mod.negative_slope, mod.inplace)
+    def __init__(self, dim: int | None = None, scale: float = 1.0, zero_point: int = 0) -> None:
+        nn.Softmax.__init__(self, dim)
+        self.scale = scale
+        self.zero_point = zero_point
 
 
 class Sigmoid(nn.Sigmoid):
@@ -136,33 +127,6 @@ class Sigmoid(nn.Sigmoid):
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Sigmoid:
         """The activation of codes for a watched one of floats."""
         return cls(*output_parameters(mod))
-
-
-class Softmax(nn.Softmax):
-    """Exponentials that add up to one along a dimension."""
-
-    def __init__(self, dim: int | None = None, scale: float = 1.0, zero_point: int = 0) -> None:
-        super().__init__(dim)
-        self.scale = scale
-        self.zero_point = zero_point
-
-    def forward(self, input: Any) -> Any:
-        """The codes of the result."""
-        dim = self.dim if self.dim is not None else (0 if input.dim() in (0, 1, 3) else 1)
-        return requantized(torch.softmax(input.dequantize(), dim), input, self.scale, self.zero_point)
-
-    def _get_name(self) -> str:
-        return "QuantizedSoftmax"
-
-    @staticmethod
-    def from_float(mod: Any, use_precomputed_fake_quant: bool = False) -> Softmax:
-        """The activation of codes for a watched one of floats."""
-        return Softmax(mod.dim, *output_parameters(mod))
-
-    @classmethod
-    def from_reference(cls, mod: Any, scale: Any, zero_point: Any) -> Softmax:
-        """The activation of codes whose results have a given scale."""
-        return cls(mod.dim, float(scale), int(zero_point))
 
 
 class PReLU(nn.Module):

@@ -11,6 +11,7 @@ from .._backends.cuda.runtime.driver import driver
 from .._backends.cuda.runtime.synchronization import HERE, SYNCHRONIZATIONS
 from .._core.device import device as Device
 from .._core.device import usable_device
+from .._core.same_as import same_as
 from .._core.text.inherited_docs import documented_like
 from ._ordinals import index_of
 
@@ -79,9 +80,7 @@ class Stream:
 
     stream_id = cuda_stream
 
-    @property
-    def priority(self) -> int:
-        return self._priority
+    priority: int = same_as("_priority")
 
     @staticmethod
     def priority_range() -> tuple[int, int]:
@@ -277,10 +276,7 @@ class Event:
             event._found = _OpenedEvent(handle)
         return event
 
-    @property
-    def event_id(self) -> int:
-        """The handle of the mark."""
-        return self.cuda_event
+    event_id: int = same_as("cuda_event", "The handle of the mark.")
 
     @property
     def cuda_event(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flambeau import Size, Tensor
 
+from .._core.same_as import same_as
 from .categorical import Categorical
 from .distribution import Distribution
 
@@ -13,21 +14,7 @@ class OfCategorical(Distribution):
 
     _categorical: Categorical
 
-    @property
-    def probs(self) -> Tensor:
-        """The probabilities of the outcomes."""
-        return self._categorical.probs
-
-    @property
-    def logits(self) -> Tensor:
-        """The normalised log-probabilities of the outcomes."""
-        return self._categorical.logits
-
-    @property
-    def param_shape(self) -> Size:
-        """The shape of `probs` and of `logits`."""
-        return self._categorical.param_shape
-
-    @property
-    def _param(self) -> Tensor:
-        return self._categorical._param
+    probs: Tensor = same_as("_categorical.probs", "The probabilities of the outcomes.")
+    logits: Tensor = same_as("_categorical.logits", "The normalised log-probabilities of the outcomes.")
+    param_shape: Size = same_as("_categorical.param_shape", "The shape of `probs` and of `logits`.")
+    _param: Tensor = same_as("_categorical._param")

@@ -10,6 +10,7 @@ from typing import Any
 import flambeau
 from flambeau import Size, Tensor
 
+from .._core.same_as import same_as
 from . import constraints
 from .utils import _sum_rightmost, lazy_property
 
@@ -167,13 +168,8 @@ class _InverseTransform(Transform):
     def bijective(self) -> bool:
         return bool(self._inv.bijective)
 
-    @property
-    def sign(self) -> Any:
-        return self._inv.sign
-
-    @property
-    def inv(self) -> Transform:
-        return self._inv
+    sign: Any = same_as("_inv.sign")
+    inv: Transform = same_as("_inv")
 
     def with_cache(self, cache_size: int = 1) -> Transform:
         return self._inv.with_cache(cache_size).inv
@@ -344,9 +340,7 @@ class IndependentTransform(Transform):
     def bijective(self) -> bool:
         return bool(self.base_transform.bijective)
 
-    @property
-    def sign(self) -> Any:
-        return self.base_transform.sign
+    sign: Any = same_as("base_transform.sign")
 
     def _call(self, x: Tensor) -> Tensor:
         _check_ndims(x.shape, self.domain.event_dim)

@@ -11,6 +11,7 @@ import flambeau
 from flambeau import Size, Tensor
 from flambeau._core.text.inherited_docs import documented_like
 
+from .._core.same_as import same_as
 from . import constraints
 from ._validation import holds
 from .utils import lazy_property
@@ -125,15 +126,8 @@ class Distribution:
 
     # Shapes -----------------------------------------------------------------------------------------------------------
 
-    @property
-    def batch_shape(self) -> Size:
-        """The shape over which the parameters are batched."""
-        return self._batch_shape
-
-    @property
-    def event_shape(self) -> Size:
-        """The shape of a single sample."""
-        return self._event_shape
+    batch_shape: Size = same_as("_batch_shape", "The shape over which the parameters are batched.")
+    event_shape: Size = same_as("_event_shape", "The shape of a single sample.")
 
     def expand(self: Self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         """This distribution with a larger batch shape; the parameters are views, not copies."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from flambeau import Size, Tensor
 
+from .._core.same_as import same_as
 from . import constraints
 from .distribution import Distribution
 from .utils import _sum_rightmost
@@ -58,17 +59,9 @@ class Independent(Distribution):
         base = self.base_dist.support
         return constraints.independent(base, self.reinterpreted_batch_ndims) if self.reinterpreted_batch_ndims else base
 
-    @property
-    def mean(self) -> Tensor:
-        return self.base_dist.mean
-
-    @property
-    def mode(self) -> Tensor:
-        return self.base_dist.mode
-
-    @property
-    def variance(self) -> Tensor:
-        return self.base_dist.variance
+    mean: Tensor = same_as("base_dist.mean")
+    mode: Tensor = same_as("base_dist.mode")
+    variance: Tensor = same_as("base_dist.variance")
 
     def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         return self.base_dist.sample(sample_shape)

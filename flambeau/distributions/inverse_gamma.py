@@ -6,6 +6,7 @@ import math
 
 from flambeau import Tensor
 
+from .._core.same_as import same_as
 from . import constraints
 from ._functions import where
 from .gamma import Gamma
@@ -36,15 +37,8 @@ class InverseGamma(TransformedDistribution):
         base = Gamma(concentration, rate, validate_args=validate_args)
         super().__init__(base, PowerTransform(-base.rate.new_ones(())), validate_args=validate_args)
 
-    @property
-    def concentration(self) -> Tensor:
-        """The shape parameter, often called alpha."""
-        return self.base_dist.concentration
-
-    @property
-    def rate(self) -> Tensor:
-        """The rate of the reciprocal, often called beta."""
-        return self.base_dist.rate
+    concentration: Tensor = same_as("base_dist.concentration", "The shape parameter, often called alpha.")
+    rate: Tensor = same_as("base_dist.rate", "The rate of the reciprocal, often called beta.")
 
     @property
     def mean(self) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flambeau import Tensor
 
+from .._core.same_as import same_as
 from . import constraints
 from .normal import Normal
 from .transformed_distribution import TransformedDistribution
@@ -32,15 +33,8 @@ class LogNormal(TransformedDistribution):
     def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
         super().__init__(Normal(loc, scale, validate_args=validate_args), ExpTransform(), validate_args=validate_args)
 
-    @property
-    def loc(self) -> Tensor:
-        """The mean of the logarithm."""
-        return self.base_dist.loc
-
-    @property
-    def scale(self) -> Tensor:
-        """The standard deviation of the logarithm."""
-        return self.base_dist.scale
+    loc: Tensor = same_as("base_dist.loc", "The mean of the logarithm.")
+    scale: Tensor = same_as("base_dist.scale", "The standard deviation of the logarithm.")
 
     @property
     def mean(self) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flambeau import Tensor
 
+from .._core.same_as import same_as
 from . import constraints
 from .independent import Independent
 from .normal import Normal
@@ -42,12 +43,5 @@ class LogisticNormal(TransformedDistribution):
         assert isinstance(normal, Normal)
         return normal
 
-    @property
-    def loc(self) -> Tensor:
-        """The mean of the normal vectors."""
-        return self._normal.loc
-
-    @property
-    def scale(self) -> Tensor:
-        """The standard deviation of the normal vectors."""
-        return self._normal.scale
+    loc: Tensor = same_as("_normal.loc", "The mean of the normal vectors.")
+    scale: Tensor = same_as("_normal.scale", "The standard deviation of the normal vectors.")

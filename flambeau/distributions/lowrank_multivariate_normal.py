@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import flambeau
 from flambeau import Size, Tensor
 
+from .._core.same_as import same_as
 from . import constraints
 from ._functions import cholesky, solve_lower
 from ._matrices import log_det_of_tril, mahalanobis, matvec, of_batch
@@ -87,13 +88,8 @@ class LowRankMultivariateNormal(Distribution):
         self._unbroadcasted_cov_diag = cov_diag
         self._capacitance_tril = capacitance_tril(cov_factor, cov_diag)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
+    mean: Tensor = same_as("loc")
+    mode: Tensor = same_as("loc")
 
     @lazy_property
     def variance(self) -> Tensor:

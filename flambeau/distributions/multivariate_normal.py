@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import flambeau
 from flambeau import Size, Tensor
 
+from .._core.same_as import same_as
 from . import constraints
 from ._matrices import _GivenByMatrix, log_det_of_tril, mahalanobis, matvec
 from .distribution import Distribution  # noqa: F401  (programs import it from here)
@@ -70,13 +71,8 @@ class MultivariateNormal(_GivenByMatrix):
         super().__init__(batch_shape, loc.shape[-1:], validate_args=validate_args)
         self._set_factor(covariance_matrix, precision_matrix, scale_tril)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
+    mean: Tensor = same_as("loc")
+    mode: Tensor = same_as("loc")
 
     @property
     def variance(self) -> Tensor:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import flambeau
 from flambeau import Size, Tensor
 
+from .._core.same_as import same_as
 from ._location_scale import LocationScale
 from .exp_family import ExponentialFamily
 from .utils import _standard_normal
@@ -28,13 +29,8 @@ class Normal(LocationScale, ExponentialFamily):
 
     _mean_carrier_measure = 0
 
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def stddev(self) -> Tensor:
-        return self.scale
+    mean: Tensor = same_as("loc")
+    stddev: Tensor = same_as("scale")
 
     @property
     def variance(self) -> Tensor:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import flambeau
 from flambeau import Size, Tensor
 
+from .._core.same_as import same_as
 from . import constraints
 from .exp_family import ExponentialFamily
 from .utils import broadcast_all
@@ -33,17 +34,13 @@ class Poisson(ExponentialFamily):
         (self.rate,) = broadcast_all(rate)
         super().__init__(self.rate.size(), validate_args=validate_args)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.rate
+    mean: Tensor = same_as("rate")
 
     @property
     def mode(self) -> Tensor:
         return self.rate.floor()
 
-    @property
-    def variance(self) -> Tensor:
-        return self.rate
+    variance: Tensor = same_as("rate")
 
     def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         with flambeau.no_grad():

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import flambeau
 from flambeau import Size, Tensor
 
+from .._core.same_as import same_as
 from . import constraints
 from ._probs import _ProbsOrLogits
 from .distribution import Distribution  # noqa: F401  (programs import it from here)
@@ -78,17 +79,6 @@ class RelaxedBernoulli(TransformedDistribution):
         base = LogitRelaxedBernoulli(temperature, probs, logits, validate_args=validate_args)
         super().__init__(base, SigmoidTransform(), validate_args=validate_args)
 
-    @property
-    def temperature(self) -> Tensor | float:
-        """How far from zero and one the samples are."""
-        return self.base_dist.temperature
-
-    @property
-    def logits(self) -> Tensor:
-        """The log-odds."""
-        return self.base_dist.logits
-
-    @property
-    def probs(self) -> Tensor:
-        """The probability of one."""
-        return self.base_dist.probs
+    temperature: Tensor | float = same_as("base_dist.temperature", "How far from zero and one the samples are.")
+    logits: Tensor = same_as("base_dist.logits", "The log-odds.")
+    probs: Tensor = same_as("base_dist.probs", "The probability of one.")

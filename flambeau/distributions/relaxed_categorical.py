@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import flambeau
 from flambeau import Size, Tensor
 
+from .._core.same_as import same_as
 from . import constraints
 from .categorical import Categorical
 from .distribution import Distribution
@@ -39,20 +40,9 @@ class ExpRelaxedCategorical(Distribution):
         shape = self._categorical.param_shape
         super().__init__(shape[:-1], shape[-1:], validate_args=validate_args)
 
-    @property
-    def param_shape(self) -> Size:
-        """The shape of `probs` and of `logits`."""
-        return self._categorical.param_shape
-
-    @property
-    def logits(self) -> Tensor:
-        """The normalised log-probabilities."""
-        return self._categorical.logits
-
-    @property
-    def probs(self) -> Tensor:
-        """The probabilities."""
-        return self._categorical.probs
+    param_shape: Size = same_as("_categorical.param_shape", "The shape of `probs` and of `logits`.")
+    logits: Tensor = same_as("_categorical.logits", "The normalised log-probabilities.")
+    probs: Tensor = same_as("_categorical.probs", "The probabilities.")
 
     def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
@@ -103,12 +93,5 @@ class RelaxedOneHotCategorical(TransformedDistribution):
         """How far from the corners of the simplex the samples are."""
         return self.base_dist.temperature
 
-    @property
-    def logits(self) -> Tensor:
-        """The normalised log-probabilities."""
-        return self.base_dist.logits
-
-    @property
-    def probs(self) -> Tensor:
-        """The probabilities."""
-        return self.base_dist.probs
+    logits: Tensor = same_as("base_dist.logits", "The normalised log-probabilities.")
+    probs: Tensor = same_as("base_dist.probs", "The probabilities.")

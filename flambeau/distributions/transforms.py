@@ -8,6 +8,7 @@ from typing import Any
 import flambeau
 from flambeau import Size, Tensor
 
+from .._core.same_as import same_as
 from .._core.text.inherited_docs import documented_like
 from . import constraints
 from ._functions import cholesky, logsigmoid, softplus
@@ -257,9 +258,7 @@ class AffineTransform(Transform):
         self.scale = scale
         self._event_dim = event_dim
 
-    @property
-    def event_dim(self) -> int:
-        return self._event_dim
+    event_dim: int = same_as("_event_dim")
 
     @constraints.dependent_property(is_discrete=False)
     def domain(self) -> Any:
@@ -334,9 +333,7 @@ class CumulativeDistributionTransform(Transform):
         super().__init__(cache_size=cache_size)
         self.distribution = distribution
 
-    @property
-    def domain(self) -> Any:
-        return self.distribution.support
+    domain: Any = same_as("distribution.support")
 
     def _call(self, x: Tensor) -> Tensor:
         return self.distribution.cdf(x)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import flambeau
 from flambeau import Size, Tensor
 
+from .._core.same_as import same_as
 from . import constraints
 from ._functions import i0e, i1e, where
 from .distribution import Distribution
@@ -69,13 +70,8 @@ class VonMises(Distribution):
                 done = done | accept
             return ((x + math.pi + loc) % (2 * math.pi) - math.pi).to(self.loc.dtype)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
+    mean: Tensor = same_as("loc")
+    mode: Tensor = same_as("loc")
 
     @lazy_property
     def variance(self) -> Tensor:

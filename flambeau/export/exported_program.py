@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from .._core.same_as import same_as
 from .._core.tensor import Tensor
 from ..fx._code_of_nests import _PyTreeCodeGen, _PyTreeInfo
 from ..fx.experimental.proxy_tensor import make_fx
@@ -141,20 +142,9 @@ class ExportedProgram:
         """The module of the graph, which takes weights, constants and inputs one by one."""
         return self._graph_module
 
-    @property
-    def graph(self) -> Graph:
-        """The graph of operators."""
-        return self._graph_module.graph
-
-    @property
-    def graph_signature(self) -> ExportGraphSignature:
-        """What the graph's inputs and outputs are."""
-        return self._graph_signature
-
-    @property
-    def state_dict(self) -> dict[str, Any]:
-        """The parameters and buffers."""
-        return self._state_dict
+    graph: Graph = same_as("_graph_module.graph", "The graph of operators.")
+    graph_signature: ExportGraphSignature = same_as("_graph_signature", "What the graph's inputs and outputs are.")
+    state_dict: dict[str, Any] = same_as("_state_dict", "The parameters and buffers.")
 
     @property
     def constants(self) -> dict[str, Any]:
@@ -176,10 +166,7 @@ class ExportedProgram:
         """What the program was exported with."""
         return self._example_inputs
 
-    @property
-    def call_spec(self) -> Calling:
-        """The structures of arguments and results."""
-        return self._calling
+    call_spec: Calling = same_as("_calling", "The structures of arguments and results.")
 
     @property
     def module_call_graph(self) -> list[ModuleCallEntry]:

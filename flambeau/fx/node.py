@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from .._core.device import device
 from .._core.dtype import dtype
 from .._core.names.symbolic import SymBool, SymFloat, SymInt
+from .._core.same_as import same_as
 from .._core.tensor import Tensor
 from .._dispatch.op import OPS, Op
 from .._dispatch.public.overloads import OpOverload
@@ -187,15 +188,8 @@ class Node:
 
     # ----- the list of steps ------------------------------------------------------------------------------------
 
-    @property
-    def next(self) -> Node:
-        """The step after this one."""
-        return self._next
-
-    @property
-    def prev(self) -> Node:
-        """The step before this one."""
-        return self._prev
+    next: Node = same_as("_next", "The step after this one.")
+    prev: Node = same_as("_prev", "The step before this one.")
 
     def prepend(self, x: Node) -> None:
         """Move `x`, a step of the same graph, to just before this one."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from typing import Any
 
+from .._core.same_as import same_as
 from .._core.slots import SLOTS
 from .._core.tensor import Tensor
 from ..nn.modules.module import Module
@@ -22,10 +23,7 @@ class ScriptMethod:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._function.call((self._module, *args), kwargs)
 
-    @property
-    def code(self) -> str:
-        """The text of the method."""
-        return self._function.code
+    code: str = same_as("_function.code", "The text of the method.")
 
     @property
     def graph(self) -> Any:
@@ -34,15 +32,8 @@ class ScriptMethod:
 
         return graph_of(self._function)
 
-    @property
-    def inlined_graph(self) -> Any:
-        """What the method runs; calls of submodules stay calls."""
-        return self.graph
-
-    @property
-    def owner(self) -> Any:
-        """The module."""
-        return self._module
+    inlined_graph: Any = same_as("graph", "What the method runs; calls of submodules stay calls.")
+    owner: Any = same_as("_module", "The module.")
 
     raw_owner = owner
 
@@ -170,10 +161,7 @@ class RecursiveScriptModule(ScriptModule, WithProgram):
         """What `forward` runs."""
         return self._method("forward").graph
 
-    @property
-    def inlined_graph(self) -> Any:
-        """What `forward` runs; calls of submodules stay calls."""
-        return self.graph
+    inlined_graph: Any = same_as("graph", "What `forward` runs; calls of submodules stay calls.")
 
     def extra_repr(self) -> str:
         """The name of the class that was scripted."""

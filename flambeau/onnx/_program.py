@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._core.backend import to_host
+from .._core.same_as import same_as
 from .._core.tensor import Tensor
 from ..utils._pytree import tree_leaves
 from ._element_types import tensor_over
@@ -68,15 +69,8 @@ class ONNXProgram:
         outputs = ", ".join(each.name for each in self._message.graph.output)
         return f"ONNXProgram({len(self._message.graph.node)} nodes, inputs: {inputs}, outputs: {outputs})"
 
-    @property
-    def model_proto(self) -> Any:
-        """The model as the `onnx` package's message."""
-        return self._message
-
-    @property
-    def model(self) -> Any:
-        """The exported model: `model_proto` under another name."""
-        return self._message
+    model_proto: Any = same_as("_message", "The model as the `onnx` package's message.")
+    model: Any = same_as("_message", "The exported model: `model_proto` under another name.")
 
     def optimize(self) -> None:
         """Nothing is left to do: graphs are folded and shared when they are exported."""

@@ -11,6 +11,7 @@ from typing import Any
 from ..._core.device import channels_last, channels_last_3d
 from ..._core.geometry.layout import channels_innermost, channels_last_strides, is_dense
 from ..._core.names.symbolic import METHODS
+from ..._core.same_as import same_as
 from ..._core.size import contiguous_strides
 
 __all__ = ["DynamicInt", "SymNode", "magic_methods", "method_to_operator"]
@@ -48,15 +49,8 @@ class SymNode:
         self._expr, self._hint = expr, hint
         self.shape_env, self.pytype, self.constant, self.fx_node = shape_env, pytype, constant, fx_node
 
-    @property
-    def expr(self) -> Any:
-        """What the number was made of."""
-        return self._expr
-
-    @property
-    def hint(self) -> Any:
-        """The number, or None if it is not known."""
-        return self._hint
+    expr: Any = same_as("_expr", "What the number was made of.")
+    hint: Any = same_as("_hint", "The number, or None if it is not known.")
 
     def _value(self) -> Any:
         if self._hint is None:

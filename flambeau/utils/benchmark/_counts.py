@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ..._core.same_as import same_as
 from ._measurement import TaskSpec
 
 __all__ = ["CallgrindStats", "CopyIfCallgrind", "FunctionCount", "FunctionCounts"]
@@ -168,20 +169,9 @@ class CopyIfCallgrind:
             raise ValueError(f"Unsupported type: {kind}\nand the base classes: {kind.__bases__}")
         self._value, self._setup = value, setup
 
-    @property
-    def value(self) -> Any:
-        """The value."""
-        return self._value
-
-    @property
-    def setup(self) -> str | None:
-        """Code that runs before the value is made."""
-        return self._setup
-
-    @property
-    def serialization(self) -> Serialization:
-        """How it travels."""
-        return self._serialization
+    value: Any = same_as("_value", "The value.")
+    setup: str | None = same_as("_setup", "Code that runs before the value is made.")
+    serialization: Serialization = same_as("_serialization", "How it travels.")
 
     @staticmethod
     def unwrap_all(globals: dict[str, Any]) -> dict[str, Any]:

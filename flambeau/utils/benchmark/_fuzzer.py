@@ -10,6 +10,7 @@ import numpy as np
 
 from ..._core.dtype import dtype as DType
 from ..._core.dtype import float32
+from ..._core.same_as import same_as
 from ..._core.tensor import Tensor
 from ..._ops.random.draws import rand, randint
 from ...random import manual_seed
@@ -57,10 +58,7 @@ class FuzzedParameter:
         self._distribution = distribution
         self.strict = strict
 
-    @property
-    def name(self) -> str:
-        """By which tensors refer to it."""
-        return self._name
+    name: str = same_as("_name", "By which tensors refer to it.")
 
     def sample(self, state: Any) -> Any:
         """Draw a number from the distribution."""
@@ -104,10 +102,7 @@ class FuzzedTensor:
         self._dtype, self._cuda = dtype, cuda
         self._constructor = tensor_constructor or self.default_tensor_constructor
 
-    @property
-    def name(self) -> str:
-        """Under which it is handed out."""
-        return self._name
+    name: str = same_as("_name", "Under which it is handed out.")
 
     @staticmethod
     def default_tensor_constructor(size: Sequence[int], dtype: DType, **kwargs: Any) -> Tensor:

@@ -24,7 +24,7 @@ _EXACT = frozenset((
     SELECT,
 ))  # fmt: skip
 
-_MOST_ARRAYS = 12
+MOST_ARRAYS = 12
 """Kernels that read and write more arrays than that have no registers left for the numbers."""
 
 
@@ -66,7 +66,7 @@ class _Group:
         """Add a launch if it is of the same shape, and nothing that it touches has moved meanwhile."""
         if not isinstance(launch.step, Program) and launch.step not in _EXACT and not _is_exact_extreme(launch):
             return False
-        if len(self.loaded) + len(self.stored) >= _MOST_ARRAYS:
+        if len(self.loaded) + len(self.stored) >= MOST_ARRAYS:
             return False
         shape = (self.launches or [launch])[0].writes[0].header.shape
         stored = [place for place, _ in self.stored]

@@ -12,11 +12,9 @@ from typing import Any
 from ...._codegen.expr import Expr, Program, Trace, Untraceable, computed_type
 from ...._core.tensor import Tensor
 from ...program.items import Call, Value, values_in
+from ..fuse import MOST_ARRAYS
 from .steps import Step
 from .uses import Uses
-
-_MOST_ARRAYS = 12
-"""Kernels that read and write more arrays than that have no registers left for the numbers."""
 
 
 class Group:
@@ -40,7 +38,7 @@ class Group:
             return False
         before, steps = dict(self.loaded), len(self._trace.steps)
         computed = self._results(step)
-        if computed is None or len(self.loaded) + len(self.computed) + len(computed) > _MOST_ARRAYS:
+        if computed is None or len(self.loaded) + len(self.computed) + len(computed) > MOST_ARRAYS:
             self.loaded = before
             self._trace.forget(steps)
             return False

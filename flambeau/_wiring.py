@@ -9,8 +9,8 @@ from typing import Any
 from ._core.slots import SLOTS
 
 _FUNCTIONS = {
-    "usable_cuda_device": "_backends.cuda.runtime.presence:usable",
-    "cuda_is_present": "_backends.cuda.runtime.presence:is_present",
+    "usable_cuda_device": "_backends.cuda.runtime.detection:usable",
+    "cuda_is_present": "_backends.cuda.runtime.detection:is_present",
     "pinned_copy": "_backends.cuda.memory.pinned:pinned_copy",
     "is_pinned": "_backends.cuda.memory.pinned:is_pinned",
     "load_family": "_ops:load",

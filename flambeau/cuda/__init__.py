@@ -131,7 +131,7 @@ def device_count() -> int:
         >>> torch.cuda.device_count() == 0 or torch.cuda.is_available()
         True
     """
-    from .._backends.cuda.runtime.presence import count
+    from .._backends.cuda.runtime.detection import count
 
     return count()
 

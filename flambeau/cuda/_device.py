@@ -8,9 +8,9 @@ from functools import cache
 from typing import Any
 
 from .._backends.cuda.memory.interprocess import collect
+from .._backends.cuda.runtime.detection import count, in_bad_fork
 from .._backends.cuda.runtime.devices import use_ordinal
 from .._backends.cuda.runtime.driver import driver
-from .._backends.cuda.runtime.presence import count, in_bad_fork
 from .._backends.cuda.runtime.synchronization import SYNCHRONIZATIONS
 from .._core.backend import is_installed
 from .._core.device import usable_device

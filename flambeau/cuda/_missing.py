@@ -16,7 +16,7 @@ from .._core.names.absent import Table
 
 def is_present() -> bool:
     """Whether there is a CUDA device; what looks is loaded when it is asked."""
-    from .._backends.cuda.runtime.presence import is_present
+    from .._backends.cuda.runtime.detection import is_present
 
     return is_present()
 

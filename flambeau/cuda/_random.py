@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._backends.cuda.runtime.presence import count
+from .._backends.cuda.runtime.detection import count
 from .._backends.cuda.runtime.synchronization import HERE
 from .._core.device import usable_device
 from .._core.random.philox import PhiloxGenerator, generator_of, seed_all_devices

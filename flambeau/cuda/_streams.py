@@ -11,7 +11,7 @@ from .._backends.cuda.runtime.driver import driver
 from .._backends.cuda.runtime.synchronization import HERE, SYNCHRONIZATIONS
 from .._core.device import device as Device
 from .._core.device import usable_device
-from .._core.same_as import same_as
+from .._core.names.same_as import same_as
 from .._core.text.inherited_docs import documented_like
 from ._ordinals import index_of
 

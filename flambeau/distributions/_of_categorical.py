@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flambeau import Size, Tensor
 
-from .._core.same_as import same_as
+from .._core.names.same_as import same_as
 from .categorical import Categorical
 from .distribution import Distribution
 

@@ -10,7 +10,7 @@ from typing import Any
 import flambeau
 from flambeau import Size, Tensor
 
-from .._core.same_as import same_as
+from .._core.names.same_as import same_as
 from . import constraints
 from .utils import _sum_rightmost, lazy_property
 

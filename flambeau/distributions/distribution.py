@@ -11,7 +11,7 @@ import flambeau
 from flambeau import Size, Tensor
 from flambeau._core.text.inherited_docs import documented_like
 
-from .._core.same_as import same_as
+from .._core.names.same_as import same_as
 from . import constraints
 from ._validation import holds
 from .utils import lazy_property

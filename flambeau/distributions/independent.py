@@ -7,7 +7,7 @@ from typing import Any
 
 from flambeau import Size, Tensor
 
-from .._core.same_as import same_as
+from .._core.names.same_as import same_as
 from . import constraints
 from .distribution import Distribution
 from .utils import _sum_rightmost

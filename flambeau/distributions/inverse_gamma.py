@@ -6,7 +6,7 @@ import math
 
 from flambeau import Tensor
 
-from .._core.same_as import same_as
+from .._core.names.same_as import same_as
 from . import constraints
 from ._functions import where
 from .gamma import Gamma

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flambeau import Tensor
 
-from .._core.same_as import same_as
+from .._core.names.same_as import same_as
 from . import constraints
 from .normal import Normal
 from .transformed_distribution import TransformedDistribution

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import flambeau
 from flambeau import Size, Tensor
 
-from .._core.same_as import same_as
+from .._core.names.same_as import same_as
 from . import constraints
 from ._functions import cholesky, solve_lower
 from ._matrices import log_det_of_tril, mahalanobis, matvec, of_batch

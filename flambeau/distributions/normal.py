@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import flambeau
 from flambeau import Size, Tensor
 
-from .._core.same_as import same_as
+from .._core.names.same_as import same_as
 from ._location_scale import LocationScale
 from .exp_family import ExponentialFamily
 from .utils import _standard_normal

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import flambeau
 from flambeau import Size, Tensor
 
-from .._core.same_as import same_as
+from .._core.names.same_as import same_as
 from . import constraints
 from .exp_family import ExponentialFamily
 from .utils import broadcast_all

@@ -8,7 +8,7 @@ from typing import Any
 import flambeau
 from flambeau import Size, Tensor
 
-from .._core.same_as import same_as
+from .._core.names.same_as import same_as
 from .._core.text.inherited_docs import documented_like
 from . import constraints
 from ._functions import cholesky, logsigmoid, softplus

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from .._core.same_as import same_as
+from .._core.names.same_as import same_as
 from .._core.tensor import Tensor
 from ..fx._code_of_nests import _PyTreeCodeGen, _PyTreeInfo
 from ..fx.experimental.proxy_tensor import make_fx

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from .._core.device import device
 from .._core.dtype import dtype
+from .._core.names.same_as import same_as
 from .._core.names.symbolic import SymBool, SymFloat, SymInt
-from .._core.same_as import same_as
 from .._core.tensor import Tensor
 from .._dispatch.op import OPS, Op
 from .._dispatch.public.overloads import OpOverload

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from typing import Any
 
-from .._core.same_as import same_as
+from .._core.names.same_as import same_as
 from .._core.slots import SLOTS
 from .._core.tensor import Tensor
 from ..nn.modules.module import Module

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._core.backend import to_host
-from .._core.same_as import same_as
+from .._core.names.same_as import same_as
 from .._core.tensor import Tensor
 from ..utils._pytree import tree_leaves
 from ._element_types import tensor_over

@@ -1,4 +1,4 @@
-"""The backend of CUDA devices. `runtime/presence.py` starts it when a program first names one."""
+"""The backend of CUDA devices. `runtime/detection.py` starts it when a program first names one."""
 
 from __future__ import annotations
 

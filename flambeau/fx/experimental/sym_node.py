@@ -10,8 +10,8 @@ from typing import Any
 
 from ..._core.device import channels_last, channels_last_3d
 from ..._core.geometry.layout import channels_innermost, channels_last_strides, is_dense
+from ..._core.names.same_as import same_as
 from ..._core.names.symbolic import METHODS
-from ..._core.same_as import same_as
 from ..._core.size import contiguous_strides
 
 __all__ = ["DynamicInt", "SymNode", "magic_methods", "method_to_operator"]

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..._core.same_as import same_as
+from ..._core.names.same_as import same_as
 from ._measurement import TaskSpec
 
 __all__ = ["CallgrindStats", "CopyIfCallgrind", "FunctionCount", "FunctionCounts"]

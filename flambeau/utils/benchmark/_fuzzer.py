@@ -10,7 +10,7 @@ import numpy as np
 
 from ..._core.dtype import dtype as DType
 from ..._core.dtype import float32
-from ..._core.same_as import same_as
+from ..._core.names.same_as import same_as
 from ..._core.tensor import Tensor
 from ..._ops.random.draws import rand, randint
 from ...random import manual_seed

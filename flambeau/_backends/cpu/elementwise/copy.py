@@ -11,8 +11,8 @@ import numpy as np
 from ...._codegen.elements.interleave import MOST, interleaved
 from ...._codegen.elements.lines import reversed_lines
 from ...._codegen.elements.pointwise import MOST_DIMENSIONS
+from ...._codegen.elements.transpose import transposed_copy
 from ...._codegen.elements.triangle import triangle as _triangle
-from ...._codegen.elements.turn import turned_copy
 from ...._codegen.expr import Program
 from ...._codegen.ir import COMPILES
 from ...._core.geometry.layout import joint_dimensions
@@ -83,7 +83,7 @@ def _turned(target: Any, source: Any) -> bool:
         return False
     batch, batch_step = (source.shape[0], source.strides[0] // source.itemsize) if source.ndim == 3 else (1, 0)
     step = source.strides[-1] // source.itemsize
-    turned_copy(bits)(target, source, batch, rows, columns, batch_step, step)
+    transposed_copy(bits)(target, source, batch, rows, columns, batch_step, step)
     return True
 
 

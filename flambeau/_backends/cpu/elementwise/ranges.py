@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...._codegen.elements.spaced import spaced
+from ...._codegen.elements.linspace import spaced
 from ..runtime.dtypes import KernelsByType
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...._codegen.elements.turn import turned_copy
+from ...._codegen.elements.transpose import transposed_copy
 from ...._codegen.rows.fourier import COMPLEX, HALF, REAL, fourier_columns, fourier_rows, radices
 from ...._core.arrays.quick import dim_moved
 
@@ -196,7 +196,7 @@ def _turned(matrices: Array, into: Array | None = None) -> Array:
         out[...] = matrices.swapaxes(1, 2)
         return out
     pairs = out.view(_AS_DOUBLE), matrices.view(_AS_DOUBLE)  # two floats are moved as one number of their size
-    turned_copy(_DOUBLE)(*pairs, count, columns, rows, rows * columns, columns)
+    transposed_copy(_DOUBLE)(*pairs, count, columns, rows, rows * columns, columns)
     return out
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...._codegen.elements.turn import turned_copy
+from ...._codegen.elements.transpose import transposed_copy
 from ...._codegen.products import few_rows
 from ..memory.workspace import DIRECT, Workspace
 from .gemm import Product, plan
@@ -87,7 +87,7 @@ def _turned(matrix: Any, workspace: Workspace) -> Any:
         return None
     out = workspace.empty((rows, columns), matrix.dtype)
     step = matrix.strides[1] // matrix.itemsize
-    return workspace.run(turned_copy(_FLOATS[matrix.dtype]), out, matrix, 1, rows, columns, 0, step)
+    return workspace.run(transposed_copy(_FLOATS[matrix.dtype]), out, matrix, 1, rows, columns, 0, step)
 
 
 @functools.lru_cache(maxsize=512)

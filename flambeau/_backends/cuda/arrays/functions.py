@@ -16,7 +16,7 @@ from ..reductions.scan import accumulated, fill_diagonal, last_of_running, parti
 from .array import DeviceArray, dense_like, empty, from_host, view_of, zeros
 from .assignment import assign, astype, column_major, copied, copyto
 from .host import by_host, by_library_or_host, geometry
-from .kept import is_inexact
+from .reproducible import is_inexact
 from .subscripts import getitem, setitem
 from .ufuncs import call, selection
 

@@ -18,8 +18,8 @@ from ...._core.process.reproducibility import REPRODUCIBILITY
 from ..runtime.driver import driver
 from ..runtime.synchronization import SYNCHRONIZATIONS
 from .array import DeviceArray, from_host, is_dense, over, to_host, view_of
-from .kept import UNORDERED, is_inexact, refuse_sums
 from .raw_types import RAW
+from .reproducible import UNORDERED, is_inexact, refuse_sums
 
 HOST_CALLS: Counter[str] = Counter()
 """How often a function ran on the host, by its name: each is a wait for the device and two copies."""

@@ -30,7 +30,7 @@ from ..reductions.reduce import reduced
 from ..runtime.plans import of_level
 from ..runtime.synchronization import HERE
 from . import depthwise, pointwise
-from .of_samples import Plan, plan_of_samples
+from .batch_invariant import Plan, plan_of_samples
 
 _ALIGNED = 15
 _MOST_CALLS = 4096

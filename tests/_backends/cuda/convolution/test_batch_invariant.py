@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from flambeau._backends.cuda.arrays.array import empty, form_of, from_host, over, to_host
-from flambeau._backends.cuda.convolution import of_samples
+from flambeau._backends.cuda.convolution import batch_invariant
 from flambeau._backends.cuda.cudnn.convolutions import FORWARD, OF_INPUT
 from flambeau._backends.cuda.runtime import driver as drivers
 from flambeau._backends.cuda.runtime.synchronization import HERE
@@ -59,9 +59,11 @@ def _library(monkeypatch: pytest.MonkeyPatch, of_one: list[str], of_many: list[s
         for way in (of_one if forms[0].shape[0] == 1 else of_many)[:most]:
             yield _Plan(way, product, forms)
 
-    monkeypatch.setattr(of_samples, "several", several)
+    monkeypatch.setattr(batch_invariant, "several", several)
     first = of_one[0] if of_one else ""
-    monkeypatch.setattr(of_samples, "Convolution", lambda product, dtype, forms, geometry: _Plan(first, product, forms))
+    monkeypatch.setattr(
+        batch_invariant, "Convolution", lambda product, dtype, forms, geometry: _Plan(first, product, forms)
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -70,11 +72,11 @@ def _driver() -> Iterator[None]:
         drivers.use(SimulatedDriver())
     import flambeau._backends.cuda.arrays.functions  # noqa: F401
 
-    of_samples._of_one.clear()
-    of_samples._of_several.clear()
+    batch_invariant._of_one.clear()
+    batch_invariant._of_several.clear()
     yield
-    of_samples._of_one.clear()
-    of_samples._of_several.clear()
+    batch_invariant._of_one.clear()
+    batch_invariant._of_several.clear()
 
 
 def _run(product: int, samples: int) -> tuple[Any, Any]:
@@ -89,7 +91,7 @@ def _run(product: int, samples: int) -> tuple[Any, Any]:
         result = 2 if product == FORWARD else 0
         arrays[result] = empty(arrays[result].shape, SINGLE)
         forms = [form_of(each.shape, SINGLE) for each in arrays]
-        plan: Any = of_samples.plan_of_samples(product, forms, GEOMETRY)
+        plan: Any = batch_invariant.plan_of_samples(product, forms, GEOMETRY)
         _Plan.used.clear()
         plan(*[each.pointer for each in arrays])
         found.append((to_host(arrays[result]), list(_Plan.used)))
@@ -117,9 +119,9 @@ def test_samples_are_computed_one_after_the_other_elsewhere(product: int, monkey
 def test_parts_of_a_batch_have_plans_where_the_whole_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
     def several(product: int, dtype: str, forms: Any, geometry: Geometry, most: int, own_gpu: bool) -> Iterator[Any]:
         samples = forms[0].shape[0]
-        yield _Plan("forth" if samples in (1, 2, of_samples._NOMINAL) else "back", product, forms)
+        yield _Plan("forth" if samples in (1, 2, batch_invariant._NOMINAL) else "back", product, forms)
 
-    monkeypatch.setattr(of_samples, "several", several)
+    monkeypatch.setattr(batch_invariant, "several", several)
     used, alone = _run(FORWARD, 7)
     assert used == [("forth", 2), ("forth", 2), ("forth", 2), ("forth", 1)]
     assert alone == [("forth", 1)] * 7
@@ -128,7 +130,7 @@ def test_parts_of_a_batch_have_plans_where_the_whole_has_none(monkeypatch: pytes
 def test_there_may_be_no_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     _library(monkeypatch, [], [])
     forms = [form_of(shape, SINGLE) for shape in ((2, 4, 3, 3), (8, 4, 1, 1), (2, 8, 3, 3))]
-    assert of_samples.plan_of_samples(FORWARD, forms, GEOMETRY) is None
+    assert batch_invariant.plan_of_samples(FORWARD, forms, GEOMETRY) is None
 
 
 def test_a_graph_is_not_captured_of_what_has_not_been_tried(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,4 +138,4 @@ def test_a_graph_is_not_captured_of_what_has_not_been_tried(monkeypatch: pytest.
     forms = [form_of(shape, SINGLE) for shape in ((2, 4, 3, 3), (8, 4, 1, 1), (2, 8, 3, 3))]
     monkeypatch.setattr(HERE, "recording", object())
     with pytest.raises(NotKept, match="captured before it has run once"):
-        of_samples.plan_of_samples(FORWARD, forms, GEOMETRY)
+        batch_invariant.plan_of_samples(FORWARD, forms, GEOMETRY)

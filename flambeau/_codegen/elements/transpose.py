@@ -1,4 +1,4 @@
-"""Copies that turn matrices: what are rows in one array are columns in the other."""
+"""Transposed copies of matrices: what are rows in one array are columns in the other."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WIDE = 8
 
 
 @kernel
-def turned_copy(b: Builder, arguments: Arguments, dtype: str) -> None:
+def transposed_copy(b: Builder, arguments: Arguments, dtype: str) -> None:
     """(out, x, batch, rows, columns, batch_step, column_step): out[i, r, c] = x[i * batch_step + c * column_step + r].
 
     `out` is without gaps; steps are counted in elements.

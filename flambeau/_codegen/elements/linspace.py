@@ -1,4 +1,4 @@
-"""Numbers at equal distances, counted from the nearer end."""
+"""linspace: numbers at equal distances, counted from the nearer end."""
 
 from __future__ import annotations
 

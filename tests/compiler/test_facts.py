@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import threading
 from collections import OrderedDict
-from typing import Any
+from types import FunctionType
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -246,3 +248,114 @@ def test_how_much_a_call_may_depend_on(monkeypatch: pytest.MonkeyPatch) -> None:
     assert reasons_of(lambda x: x + listed.value[199]) == too_much
     monkeypatch.setattr(_state, "_MOST", 100)
     assert reasons_of(lambda x: x + named.value["n199"]) == too_much
+
+
+def called(x: Any, more: Any = 2, *, least: Any = 1) -> Any:
+    return (x * more).clamp(least)
+
+
+def fields_of(owner: Any, *names: str) -> Facts:
+    facts = Facts()
+    for name in names:
+        value, place = getattr(owner, name), facts.field("x", owner, name)
+        assert facts.is_container(place, value) if type(value) in (tuple, dict) else facts.is_object(place, value)
+        for key in value if type(value) is dict else ():
+            assert facts.is_object(facts.item("x", value, key), value[key])
+    return facts
+
+
+def closure(value: Any) -> Any:
+    return lambda: value
+
+
+@pytest.mark.parametrize(
+    ("make", "names", "change"),
+    [
+        (lambda: called, ("__code__",), lambda f: setattr(f, "__code__", (lambda x, more=0, *, least=0: x).__code__)),
+        (lambda: called, ("__defaults__",), lambda f: setattr(f, "__defaults__", (3,))),
+        (lambda: called, ("__defaults__",), lambda f: setattr(f, "__defaults__", None)),
+        (lambda: called, ("__kwdefaults__",), lambda f: setattr(f, "__kwdefaults__", {"least": 3})),
+        (lambda: called, ("__kwdefaults__",), lambda f: f.__kwdefaults__.update(least=3)),
+        (lambda: closure, ("__defaults__", "__kwdefaults__"), lambda f: setattr(f, "__defaults__", (3,))),
+        (lambda: closure, ("__defaults__", "__kwdefaults__"), lambda f: setattr(f, "__kwdefaults__", {"value": 3})),
+        (
+            lambda: functools.partial(called, more=3),
+            ("func", "args", "keywords"),
+            lambda f: f.__setstate__((print, (), {"more": 3}, {})),
+        ),
+        (lambda: functools.partial(called, more=3), ("func", "args", "keywords"), lambda f: f.keywords.update(more=4)),
+        (lambda: functools.partial(called), ("func", "args", "keywords"), lambda f: f.keywords.update(more=4)),
+        (lambda: closure(called).__closure__[0], ("cell_contents",), lambda c: setattr(c, "cell_contents", None)),
+    ],
+)
+def test_what_objects_have_in_their_own_memory(make: Any, names: tuple[str, ...], change: Any) -> None:
+    owner = make()
+    if isinstance(owner, FunctionType):
+        owner = FunctionType(owner.__code__, owner.__globals__, "copy", owner.__defaults__, owner.__closure__)
+        owner.__kwdefaults__ = make().__kwdefaults__ and dict(make().__kwdefaults__)
+    facts = fields_of(owner, *names)
+    assert holds(facts)
+    change(owner)
+    assert not holds(facts)
+
+
+def test_properties_and_methods_of_classes_are_fields() -> None:
+    def getter(self: Any) -> int:
+        return 1
+
+    fields_of(property(getter), "fget", "fset", "fdel")
+    fields_of(staticmethod(getter), "__func__")
+    fields_of(classmethod(getter), "__func__")
+
+
+def test_sets_without_items() -> None:
+    own: dict[str, Any] = {"names": set()}
+    facts = Facts()
+    assert facts.is_container(facts.item("x", own, "names"), own["names"])
+    for _ in range(2):
+        assert holds(facts)
+        own["names"].add("a")
+        assert not holds(facts)
+        own["names"].remove("a")
+    assert holds(facts)
+    own["names"] = set()
+    assert not holds(facts)
+
+
+def test_classes_and_functions_as_keys() -> None:
+    class Meta(type):
+        def __eq__(cls, other: object) -> bool:
+            return True
+
+        def __hash__(cls) -> int:
+            return 1
+
+    own: dict[Any, Any] = {int: NamedTuple("Pair", [("a", int)])(1), called: [2], "a": called}
+    facts = Facts()
+    assert facts.has_keys(own)
+    assert facts.is_container(facts.item("x", own, int), own[int])
+    assert facts.is_object(facts.item("x", own, "a"), called)
+    assert holds(facts)
+    own[int] = (1,)
+    assert not holds(facts)
+    assert not Facts().has_keys({Meta("Odd", (), {}): 1})
+
+
+def test_what_is_looked_up_in_a_registry_of_classes_is_never_stale() -> None:
+    registry: dict[Any, Any] = {Holder: functools.partial(called, more=3), Place: functools.partial(called, more=4)}
+    number = Holder(2.0)
+
+    def function(x: Any) -> Any:
+        return registry[type(number)](x) + registry[Place](x)
+
+    x = torch.tensor([1.0, 2.0])
+    made = compiled(function, x)
+    for change in (
+        lambda: registry[Place].keywords.update(more=5),
+        lambda: registry.update({Holder: functools.partial(called, more=7)}),
+        lambda: setattr(called, "__kwdefaults__", {"least": 12}),
+        lambda: registry[Holder].__setstate__((called, (), {"more": 9}, {})),
+    ):
+        change()
+        assert made(x).tolist() == function(x).tolist()
+    called.__kwdefaults__ = {"least": 1}

@@ -10,8 +10,9 @@ A table is an array of 64-bit integers, five for each fact: its kind, then addre
 - `COUNT_IS` (dictionary, how many).
 - `CLASS_IS` (object, class).
 - `ATTRIBUTES_ARE` (object, dictionary): that is where the object has its attributes.
+- `FIELD_IS` (object, offset, address): that is in the object's own memory, as the code of a function is.
 
-Keys are texts, and dictionaries have no other keys: so no code of the user's runs.
+Keys are texts or classes, and dictionaries have no other keys: so no code of the user's runs.
 
 Most facts are about dictionaries that nobody has changed. Up to Python 3.12 a dictionary has a version, a number that
 no other state of any dictionary has. So facts about one dictionary stand together, behind the version that it had when
@@ -25,7 +26,7 @@ from ..build import Builder, Value
 from ..kernel import kernel
 from ..types import I32, I64, POINTER, VOID
 
-ITEM_IS, ITEM_IS_EMPTY, ABSENT, KEYS_ARE, COUNT_IS, CLASS_IS, ATTRIBUTES_ARE = range(7)
+ITEM_IS, ITEM_IS_EMPTY, ABSENT, KEYS_ARE, COUNT_IS, CLASS_IS, ATTRIBUTES_ARE, FIELD_IS = range(8)
 
 FACT, DICTIONARY = 5, 5
 """How many integers a fact has, and a dictionary: its address, its version, where its facts begin, where those that it
@@ -75,8 +76,10 @@ def _wanted(b: Builder, holds: Value, no: Value) -> None:
 
 def _about_object(b: Builder, row: list[Value]) -> Value:
     """Whether a fact about an object holds."""
-    kind, first, second, *_ = row
+    kind, first, second, third, _ = row
     holds = b.variable(I64, 0)
+    with b.when(kind == FIELD_IS):
+        holds.value = b.convert(_field(b, _pointer(b, first), second) == third, I64, False)
     with b.when(kind == CLASS_IS):
         holds.value = b.convert(_field(b, _pointer(b, first), _CLASS) == second, I64, False)
     with b.when(kind == ATTRIBUTES_ARE):
@@ -121,7 +124,7 @@ def _has_keys(b: Builder, dictionary: Value, count: Value, keys: Value) -> Value
     return same.value != 0
 
 
-def _field(b: Builder, object_: Value, offset: int) -> Value:
+def _field(b: Builder, object_: Value, offset: Value | int) -> Value:
     return b.load_raw(object_ + offset, I64)
 
 

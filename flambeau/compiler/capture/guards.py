@@ -247,7 +247,9 @@ class State:
     def _container(self, value: Any, place: str, fixed: bool, known: bool) -> None:
         kind = type(value)
         if not isinstance(value, (tuple, frozenset)):
-            again = self._containers.met(value, place, not fixed, known and kind is dict and bool(value))
+            again = self._containers.met(
+                value, place, not fixed, known and (kind is set or (kind is dict and bool(value)))
+            )
             if again is not None:
                 self._check(*again)
                 return
@@ -265,7 +267,7 @@ class State:
             else:
                 self.kept.extend(value)
                 self._keys.update([(id(each), each) for each in value])
-                self._check(f"[*map(id, {place})] != {self._constant([id(each) for each in value])}")
+                self._check(f"[*map(id, {place})] != {self._constant([id(each) for each in value])}", known)
             items, place = list(value.values()), f"{place}.values()"
         names = [self._variable() for _ in value]
         if known:
@@ -390,9 +392,8 @@ class State:
         elif isinstance(value, functools.partial):
             if isinstance(value.func, BuiltinFunctionType) and not is_harmless(value.func):
                 raise Uncompilable(f"it reaches a partial of {value.func.__qualname__}()")  # no call of it is seen
-            self._visit(value.func, f"{known}.func", True)
-            self._visit(value.args, f"{known}.args", True)
-            self._visit(value.keywords, f"{known}.keywords", True)
+            for part in ("func", "args", "keywords"):
+                self._field(value, known, part)
         elif isinstance(value, ContextVar):
             content = value.get(_MISSING)
             if content is _MISSING:
@@ -400,10 +401,10 @@ class State:
             else:
                 self._visit(content, f"{known}.get(MISSING)", True)
         elif isinstance(value, (staticmethod, classmethod)):
-            self._visit(value.__func__, f"{known}.__func__", True)
+            self._field(value, known, "__func__")
         elif isinstance(value, property):
             for part in ("fget", "fset", "fdel"):
-                self._visit(getattr(value, part), f"{known}.{part}", True)
+                self._field(value, known, part)
         elif type(value).__flags__ & _HEAP_TYPE or type(value) is SimpleNamespace:
             self._class(type(value))
             self._check(f"type({known}) is not {self._constant(type(value))}", self.facts.is_of_class(value))
@@ -422,13 +423,18 @@ class State:
         if value.__code__ not in self._watch.codes:
             return
         self._accounted.add(value.__code__)
-        self._check(f"{known}.__code__ is not {self._constant(value.__code__)}")
+        code = self.facts.field(f"{known}.__code__", value, "__code__")
+        self._check(f"{code} is not {self._constant(value.__code__)}", self.facts.is_object(code, value.__code__))
         for part in ("__defaults__", "__kwdefaults__"):
-            self._visit(getattr(value, part), f"{known}.{part}", True)
+            self._field(value, known, part)
         for cell in value.__closure__ or ():
             self._cell(cell)
         if (wrapped := value.__dict__.get("__wrapped__")) is not None:
             self._visit(wrapped, f"{known}.__wrapped__", True)
+
+    def _field(self, value: Any, known: str, name: str) -> None:
+        """What an object of Python's own has under a name."""
+        self._visit(getattr(value, name), self.facts.field(f"{known}.{name}", value, name), True)
 
     def _is_cell_of_watched_code(self, cell: CellType) -> bool:
         try:
@@ -444,7 +450,10 @@ class State:
             raise Uncompilable("it has a closure over a variable without a value") from None
         if id(cell) not in self._seen:
             known = self._seen[id(cell)] = self._constant(cell)
-            self._visit(content, f"{known}.cell_contents", True)
+            if type(content) in (*VALUES, *CONTAINERS) or isinstance(content, Tensor):  # each call may bring a like one
+                self._visit(content, f"{known}.cell_contents", True)
+            else:
+                self._field(cell, known, "cell_contents")
 
     def _class(self, value: type) -> None:
         """What instances find in their class, and in its bases; how many names these have, for nothing may be added."""

@@ -10,19 +10,30 @@ import functools
 import gc
 from collections import OrderedDict
 from collections.abc import Sequence
-from types import MappingProxyType
+from types import FunctionType, MappingProxyType
 from typing import Any
 
 from ..._backends.tiers import generated
+from .fields import field_of, items_of_set
 
 
 class Item(str):
-    """An expression for what a dictionary has under a text."""
+    """An expression for what a dictionary has under a key."""
 
     __slots__ = ("dictionary", "key")
 
-    dictionary: dict[str, Any]
-    key: str
+    dictionary: dict[Any, Any]
+    key: Any
+
+
+class Field(str):
+    """An expression for what an object has in its own memory."""
+
+    __slots__ = ("offset", "owner", "word")
+
+    owner: Any
+    offset: int
+    word: int
 
 
 class Part(str):
@@ -39,7 +50,7 @@ class Facts:
         """Their kinds, and the objects that they are about."""
         self.lines: set[int] = set()
         """The positions of lines that need not run where all facts hold."""
-        self._contents: dict[int, tuple[Any, dict[str, Any] | None]] = {}
+        self._contents: dict[int, tuple[Any, dict[Any, Any] | None]] = {}
 
     @functools.cached_property
     def table(self) -> Any:
@@ -55,15 +66,24 @@ class Facts:
     def item(self, expression: str, dictionary: Any, key: Any) -> str:
         """An expression for what a dictionary has under a key; facts can be taken from it if that is possible."""
         content = self._content(dictionary)
-        if content is None or type(key) is not str:
+        if content is None or not _is_plain_key(key):
             return expression
         made = Item(expression)
         made.dictionary, made.key = content, key
         return made
 
+    def field(self, expression: str, owner: Any, name: str) -> str:
+        """An expression for an attribute of a function or the like, which may have it in its own memory."""
+        found = None if generated("identities") is None else field_of(owner, name)
+        if found is None:
+            return expression
+        made = Field(expression)
+        made.owner, (made.offset, made.word) = owner, found
+        return made
+
     def inside(self, names: Sequence[str], container: Any) -> list[str]:
         """Expressions for the items of a container which is the same, or has the same keys, by the facts."""
-        if type(container) is tuple:
+        if isinstance(container, tuple):
             return list(map(Part, names))
         return [self.item(name, container, key) for name, key in zip(names, container, strict=True)]
 
@@ -71,18 +91,28 @@ class Facts:
         """Whether it is a fact now that an expression is an object."""
         if type(expression) is Part:
             return True
+        if type(expression) is Field:
+            return self._add("field is", expression.owner, expression.offset, expression.word, value)
         return type(expression) is Item and self._add("item is", expression.dictionary, expression.key, value)
 
     def is_container(self, expression: str, value: Any) -> bool:
         """Check that a tuple, a dictionary or another container has the same items, under the same keys."""
         if type(expression) is str:
             return False
-        if value or type(value) is tuple:
-            is_same = type(value) is tuple or (type(value) is dict and self.has_keys(value))
-            return is_same and self.is_object(expression, value)
+        if isinstance(value, tuple):
+            return self.is_object(expression, value) and (type(value) is tuple or self.is_of_class(value))
+        if value or type(expression) is Field:
+            return type(value) is dict and self.has_keys(value) and self.is_object(expression, value)
         if type(expression) is not Item or type(value) not in (dict, list, OrderedDict):
-            return False
+            return type(value) is set and self._is_empty_set(expression, value)
         return self._add("item is empty", expression.dictionary, expression.key, type(value))
+
+    def _is_empty_set(self, expression: str, value: Any) -> bool:
+        """Check that an object is the same set, still without items."""
+        where = items_of_set() if type(expression) is Item and generated("identities") is not None else None
+        if where is None:
+            return False
+        return self._add("field is", value, where, 0) and self.is_object(expression, value)
 
     def has_keys(self, dictionary: Any) -> bool:
         """Check that a dictionary has the same keys, in their order."""
@@ -117,6 +147,14 @@ class Facts:
         """The dictionary itself, or the one behind a view on it; None: it may do more than to look up texts."""
         if id(dictionary) not in self._contents:
             content = gc.get_referents(dictionary)[0] if type(dictionary) is MappingProxyType else dictionary
-            is_plain = type(content) is dict and all(type(each) is str for each in content)
+            is_plain = type(content) is dict and all(map(_is_plain_key, content))
             self._contents[id(dictionary)] = dictionary, content if is_plain else None
         return self._contents[id(dictionary)][1]
+
+
+def _is_plain_key(key: Any) -> bool:
+    """Whether a key is a text, or a class or function found by its identity: no code of the user's runs for these."""
+    kind = type(key)
+    return kind in (str, FunctionType) or (
+        issubclass(kind, type) and kind.__hash__ is object.__hash__ and kind.__eq__ is object.__eq__
+    )

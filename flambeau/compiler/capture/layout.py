@@ -11,10 +11,13 @@ from ...autograd.engine import has_leaf_hooks
 class Layout:
     """What ops look at in a tensor beside its elements."""
 
-    __slots__ = ("_facts",)
+    __slots__ = ("_facts", "_kind", "_ndim")
 
     def __init__(self, tensor: Tensor) -> None:
-        self._facts = _facts(tensor)
+        self._facts = facts = _facts(tensor)
+        self._ndim = len(facts[0])
+        self._kind = facts[2] if facts[3:] == _PLAIN else None
+        """The kind of a tensor without a history, of which nothing else is looked at."""
 
     def __str__(self) -> str:
         shape, _, kind, requires_grad, *_ = self._facts
@@ -22,10 +25,15 @@ class Layout:
 
     def differs(self, tensor: Tensor) -> bool:
         """Whether a tensor is another one to ops."""
+        if tensor._kind is self._kind and _is_plain(tensor):
+            array = tensor._array
+            return bool(array.shape != self._facts[0] or array.strides != self._facts[1])
         return _facts(tensor) != self._facts or has_hooks(tensor)
 
     def differs_but_for_sizes(self, tensor: Tensor) -> bool:
         """Whether a tensor of the same sizes would be another one to ops."""
+        if tensor._kind is self._kind and _is_plain(tensor):
+            return bool(tensor._array.ndim != self._ndim)
         found, known = _facts(tensor), self._facts
         return found[2:] != known[2:] or len(found[0]) != len(known[0]) or has_hooks(tensor)
 
@@ -36,6 +44,17 @@ class Layout:
     def is_same(self, other: Layout) -> bool:
         """Whether two tensors are the same to ops."""
         return self._facts == other._facts
+
+
+def _is_plain(tensor: Tensor) -> bool:
+    """Whether the facts behind the kind of a tensor are those of one without a history: most arguments are such."""
+    if tensor._extra is not None or tensor._view is not None or tensor._grad_fn is not None:
+        return False
+    return tensor._requires_grad is False and tensor._counter is not None
+
+
+_PLAIN = (False, True, True, False, False)
+"""The facts behind the kind of a tensor that was made without a history."""
 
 
 def _facts(tensor: Tensor) -> tuple[Any, ...]:

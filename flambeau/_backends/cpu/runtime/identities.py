@@ -16,6 +16,7 @@ from ...._codegen.machine.identities import (
     COUNT_IS,
     DICTIONARY,
     FACT,
+    FIELD_IS,
     ITEM_IS,
     ITEM_IS_EMPTY,
     KEYS_ARE,
@@ -24,11 +25,11 @@ from ...._codegen.machine.identities import (
 
 NUMBERS = {
     "item is": ITEM_IS, "item is empty": ITEM_IS_EMPTY, "absent": ABSENT, "keys are": KEYS_ARE, "count is": COUNT_IS,
-    "class is": CLASS_IS, "attributes are": ATTRIBUTES_ARE,
+    "class is": CLASS_IS, "attributes are": ATTRIBUTES_ARE, "field is": FIELD_IS,
 }  # fmt: skip
 
 
-_ABOUT_OBJECTS = ("class is", "attributes are")
+_ABOUT_OBJECTS = ("class is", "attributes are", "field is")
 _HAS_VERSIONS = sys.implementation.name == "cpython" and sys.version_info < (3, 13)
 """Whether a dictionary's version stands behind the number of its items."""
 
@@ -63,6 +64,8 @@ class Table:
     def _numbers(self, kind: str, parts: list[Any]) -> list[int]:
         if kind == "count is":
             return [id(parts[0]), parts[1]]
+        if kind == "field is":
+            return [id(parts[0]), *parts[1:3]]
         if kind == "keys are":
             keys = np.array([id(each) for each in parts[1]], np.int64)
             self._kept.append(keys)

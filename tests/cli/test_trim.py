@@ -199,6 +199,12 @@ def at_addresses(data: bytes) -> Iterator[tuple[int, bytes]]:
             yield address + skipped, part[skipped:]
 
 
+def without_list_of_sections(data: bytes) -> bytes:
+    """The library with zeros for the list of its sections: some tools put it where it is loaded, but nobody reads it."""
+    begin, width, count = struct.unpack_from("<Q10xHH", data, 40)
+    return data[:begin] + bytes(width * count) + data[begin + width * count :]
+
+
 @pytest.mark.skipif(not ON_LINUX_X86_64, reason="about libraries of Linux")
 def test_what_else_is_loaded_stays_without_the_tables_for_unwinding() -> None:
     gaps = 0
@@ -208,7 +214,7 @@ def test_what_else_is_loaded_stays_without_the_tables_for_unwinding() -> None:
         assert result is None or b".gcc_except_table" not in data
         if result is None:
             continue
-        before, after = list(at_addresses(data)), list(at_addresses(result))
+        before, after = (list(at_addresses(without_list_of_sections(each))) for each in (data, result))
         assert len(after) == len(before) + 1
         for start, part in after:
             (whole,) = (each for each in before if each[0] <= start and start + len(part) <= each[0] + len(each[1]))

@@ -6,13 +6,13 @@ most of the time of a backward pass over small tensors. It is written when a cla
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..._core.backend import LARGE
 from ..._core.modes import THREAD
 from ..._core.node import FREED_NUMBER, OpNode, SavedTensor
+from ..._core.process.debugger import is_debugged
 from ..._core.tensor import PLAIN_TYPES, Tensor, new
 from ..call.results import fresh
 from ..call.text import new_tensor
@@ -27,7 +27,7 @@ _NAMES = {
 
 def first_apply(self: OpNode, grads: list[Any], edges: Sequence[Any] | None = None) -> Sequence[Any]:
     """`apply` of a class of nodes that has not run yet. In a debugger it stays so: one steps through the loops."""
-    if sys.gettrace() is not None:
+    if is_debugged():
         return OpNode.apply(self, grads, edges)
     node_type: Any = type(self)
     if node_type.op.list_position is None:

@@ -43,7 +43,7 @@ class Connections(NamedTuple):
     memories: dict[int, PeerMemory]
 
     def close(self) -> None:
-        """Close all of them."""
+        """Close the connections and memories."""
         for connection in self.sockets.values():
             connection.close()
         if self.arena is not None:

@@ -200,7 +200,7 @@ def at_addresses(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def without_list_of_sections(data: bytes) -> bytes:
-    """The library with zeros for the list of its sections: some tools put it where it is loaded, but nobody reads it."""
+    """The library with zeros for its list of sections, which some tools put where it is loaded and nobody reads it."""
     begin, width, count = struct.unpack_from("<Q10xHH", data, 40)
     return data[:begin] + bytes(width * count) + data[begin + width * count :]
 

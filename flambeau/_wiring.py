@@ -17,7 +17,6 @@ _FUNCTIONS = {
     "legacy_tensor": "_ops.create.constants:legacy_tensor",
     "tensor_of_number": "_ops.create.constants:tensor",
     "sum_over": "_ops.reduce.reductions:sum_over",
-    "sum_of_array": "_ops.reduce.reductions:sum_of_array",
     "converted": "_ops.tensor.convert:converted",
     "to_copy": "_ops.tensor.convert:_to_copy",
     "zeros_like": "_ops.create.like:zeros_like",

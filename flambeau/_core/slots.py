@@ -32,8 +32,6 @@ class Slots:
     """A 0-d tensor of a Python number."""
     sum_over: Callable[[Any, tuple[int, ...], bool], Tensor]
     """`(tensor, dims, keepdim)`: the sum of a tensor that can have gradients over dimensions counted from the front."""
-    sum_of_array: Callable[[Any, tuple[int, ...], bool, Any], Any]
-    """`(array, dims, keepdim, dtype)`: what computes it."""
     converted: Callable[[Any, Any, Any], Tensor]
     """`(tensor, kind, memory_format)`: a copy as another kind of tensor."""
     to_copy: Callable[[Any, Any, Any], Tensor]

@@ -19,7 +19,7 @@ import numpy as np
 from .._core.backend import ARRAY_CLASSES
 from .._core.device import contiguous_format, strided
 from .._core.geometry.layout import is_dense
-from .._core.modes import THREAD
+from .._core.modes import THREAD, recording
 from .._core.node import Node, OpNode
 from .._core.process.another_stack import on_another_stack
 from .._core.process.locks import new_reentrant_lock
@@ -549,7 +549,11 @@ def owned(gradient: Tensor, like: Tensor, fresh: bool) -> Tensor:
         if kind.plain is not kind and fresh and array.strides == model.strides:
             return Tensor._from_parts((array.copy("K"), kind, counter))
     # A tensor that got another shape in place retains the gradient of what it was.
-    copied = _copied_like(gradient, like if same_shape and like.layout is strided and modes.grad_layout else gradient)
+    follows = same_shape and like.layout is strided and modes.grad_layout
+    if follows and not model.flags.forc and not is_dense(array.shape, like.stride()):
+        with recording(False):
+            return gradient.clone(memory_format=contiguous_format).detach()
+    copied = _copied_like(gradient, like if follows else gradient)
     return Tensor._from_parts((copied._array, kind.plain, counter))
 
 

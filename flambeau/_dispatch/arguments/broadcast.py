@@ -7,24 +7,17 @@ import functools
 from ..._core.modes import THREAD
 from ..._core.slots import SLOTS
 from ..._core.tensor import PLAIN_TYPES, Tensor
-from ..call.results import fresh
-from ..gradients.array_derivatives import unrecorded
 
 
 def sum_to_shape(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Undo a broadcast: sum over the dimensions that were added or stretched."""
-    array = tensor._array
-    given = array.shape
+    given = tensor._array.shape
     if given == shape:
         return tensor
     summation = _summation(given, shape)
     if summation is None:
         raise ValueError(f"a tensor of shape {list(given)} is no broadcast one of shape {list(shape)}")
     dims, keepdim, added = summation
-    kind = tensor._kind
-    if kind.is_cpu and array.size and unrecorded(tensor):
-        total = SLOTS.sum_of_array(array, dims, keepdim, kind.dtype) if dims else array
-        return fresh(total.reshape(shape), tensor)
     if not keepdim and THREAD.modes.grad:  # recorded, it is PyTorch's two nodes
         keepdim = added = True
     summed = _summed(tensor, dims, keepdim) if dims else tensor

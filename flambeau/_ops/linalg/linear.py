@@ -9,26 +9,24 @@ leads to the weight and the input themselves; it becomes PyTorch's nodes when so
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ..._core.modes import THREAD
-from ..._core.node import OpNode, SavedTensor, initialise, new_node, next_sequence_number
+from ..._core.node import SavedTensor, next_sequence_number
 from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..._dispatch.arguments.autocast_rules import LOWER
 from ..._dispatch.backend_op import BackendOp
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.gradients.array_derivatives import TAKEN, on_arrays
-from ..._dispatch.gradients.derivative_code import first_apply
 from ..._dispatch.public.registry import public
 from ..pointwise.binary import add, conj
-from ..shape.view import _contiguous_clone, _reshaped_back, _t, _unsafe_view, _view, reshaped
+from ..shape.view import _contiguous_clone, _t, _view, reshaped
 from .addmm import _addmm, _addmm_added, _addmm_left, _addmm_right, _check_addmm, _combined
 from .matmul import _NUMBERS, _is_column_major, _mm, _mm_left, _mm_right, matmul, write_product
+from .merged_nodes import become_last_view, node_before, runs_as_one, save_instead
 from .over_samples import samples_product
 from .products import array_dot, product_of_columns, product_plus, rows_product
 
@@ -94,26 +92,18 @@ def _spelled_out(node: Any) -> None:
     if weight is not None:
         node.mat2_sym_sizes = node.mat2_sym_sizes[::-1]
         node.mat2_sym_strides = node.mat2_sym_strides[::-1]
-        transposed = _before(node, 1, _t.node_class, weight, (node.mat2_sym_sizes, kind))
+        transposed = node_before(node, 1, _t.node_class, weight, (node.mat2_sym_sizes, kind))
     matrix: Any = None
     if given is not None and len(node.mat1_sym_sizes) != 2:
         sizes = _as_matrix(node.mat1_sym_sizes)
-        matrix = _before(node, 2, _view.node_class, given, (sizes, kind))
+        matrix = node_before(node, 2, _view.node_class, given, (sizes, kind))
         matrix.self_sym_sizes = node.mat1_sym_sizes
         node.mat1_sym_sizes, node.mat1_sym_strides = sizes, (sizes[1], 1)
     node.edges = (node.edges[0], given if matrix is None else (matrix, 0), transposed and (transposed, 0))
-    _save_instead(node.mat2, transposed, lambda array: array.T)
+    save_instead(node.mat2, transposed, lambda array: array.T)
     if type(node.mat1) is SavedTensor and node.mat1.tensor is not None and _is_saved_as_matrix(node.mat1):
-        _save_instead(node.mat1, matrix, _rows_of)
+        save_instead(node.mat1, matrix, _rows_of)
     node.__class__ = _addmm.node_class
-
-
-def _before(node: Any, numbers: int, node_class: Any, edge: Any, output: tuple[Any, Any]) -> Any:
-    """The node of a view of an input, recorded `numbers` before `node`: `linear` has left these for it."""
-    made = new_node(node_class)
-    initialise(made, (edge,), (output,))
-    made.sequence, made.place = node.sequence - numbers, node.place
-    return made
 
 
 def _is_saved_as_matrix(saved: SavedTensor) -> bool:
@@ -123,15 +113,6 @@ def _is_saved_as_matrix(saved: SavedTensor) -> bool:
 
 def _array_of(saved: SavedTensor) -> Any:
     return saved.tensor._array if saved.grad_fn is None else saved.tensor[0]
-
-
-def _save_instead(saved: Any, made_by: Any, view: Callable[[Any], Any]) -> None:
-    """Let what was saved be a view of it that `made_by` has made, or nobody."""
-    if type(saved) is SavedTensor and saved.tensor is not None:
-        array, kind, counter = saved.tensor if saved.grad_fn is not None else saved.tensor._parts()
-        parts = view(array), kind, counter
-        saved.tensor = Tensor._from_parts(parts) if made_by is None else parts
-        saved.grad_fn, saved.output_nr = made_by, 0
 
 
 _addmm_of_transposed.spelled_out = _spelled_out
@@ -192,9 +173,9 @@ def _spelled_out_product(node: Any) -> None:
     if weight is not None:
         node.mat2_sym_sizes = node.mat2_sym_sizes[::-1]
         node.mat2_sym_strides = node.mat2_sym_strides[::-1]
-        transposed = _before(node, 1, _t.node_class, weight, (node.mat2_sym_sizes, node.outputs[0][1]))
+        transposed = node_before(node, 1, _t.node_class, weight, (node.mat2_sym_sizes, node.outputs[0][1]))
     node.edges = (given, transposed and (transposed, 0))
-    _save_instead(node.mat2, transposed, lambda array: array.T)
+    save_instead(node.mat2, transposed, lambda array: array.T)
     node.__class__ = _mm.node_class
 
 
@@ -202,36 +183,24 @@ def _spelled_out_rows(node: Any) -> None:
     """Make the node of such rows that of the last view, behind which those of `mm` and its operands stand."""
     given, weight = node.edges
     (shape, kind), *_ = node.outputs
-    product = _before(node, 1, type(node), weight, (_as_matrix(shape), kind))
+    product = node_before(node, 1, type(node), weight, (_as_matrix(shape), kind))
     for name in type(node).__slots__:
         setattr(product, name, getattr(node, name))
         setattr(node, name, None)
     matrix: Any = None
     if given is not None:
         sizes = _as_matrix(product.self_sym_sizes)
-        matrix = _before(node, 2, _view.node_class, given, (sizes, kind))
+        matrix = node_before(node, 2, _view.node_class, given, (sizes, kind))
         matrix.self_sym_sizes = product.self_sym_sizes
         product.self_sym_sizes, product.self_sym_strides = sizes, (sizes[1], 1)
     product.edges = (matrix and (matrix, 0), weight)
     if type(product.self) is SavedTensor and product.self.tensor is not None and _is_saved_as_matrix(product.self):
-        _save_instead(product.self, matrix, _rows_of)
+        save_instead(product.self, matrix, _rows_of)
     product.sequence -= 1  # that of the transpose comes before that of the matrix
     _spelled_out_product(product)
     product.sequence += 1
     node.edges, node.self_sym_sizes = ((product, 0),), _as_matrix(shape)
-    node.__class__ = _last_view_class()
-
-
-@cache
-def _last_view_class() -> type[OpNode]:
-    """The class of a node that has become that of `_unsafe_view`: it keeps the slots that it had."""
-    taken, before = ((_reshaped_back, ("self_sym_sizes",)),), _rows_of_transposed.node_class
-    assert before is not None
-    own = {
-        "__slots__": before.__slots__, "formulas": taken, "saved_names": ("self_sym_sizes",),
-        "op": _unsafe_view, "apply": first_apply,
-    }  # fmt: skip
-    return type("UnsafeViewBackward0", (OpNode,), own)
+    become_last_view(node)
 
 
 _mm_of_transposed.spelled_out = _spelled_out_product
@@ -244,7 +213,7 @@ def _takes_weight_as_it_lies(kind: Any, factor: Any) -> bool:
 
     Where sums are trees over samples it does so for watchers, too: rows of a matrix do not say which sample is theirs.
     """
-    unwatched = kind in THREAD.modes.direct or REPRODUCIBILITY.samples is not None
+    unwatched = runs_as_one(kind) or REPRODUCIBILITY.samples is not None
     return bool(TAKEN[kind] and unwatched and factor.flags.c_contiguous)
 
 

@@ -37,6 +37,7 @@ from ..shape.view import (
     expanded_shape,
     reshaped,
 )
+from .batched import product_of_batches
 from .over_samples import samples_product
 from .products import array_dot, integer_product
 
@@ -173,7 +174,14 @@ def _int_mm(input: Tensor, mat2: Tensor) -> Tensor:
 
 
 def _left_array(grad: Any, mat2: Any) -> Any:
-    return None if is_of_host(type(grad)) else arrays.products_of_batch(grad, mat2.swapaxes(1, 2))
+    return _products_on_arrays(grad, mat2.swapaxes(1, 2))
+
+
+def _products_on_arrays(left: Any, right: Any) -> Any:
+    """The products in a backward pass; None: ops have to compute them."""
+    if not is_of_host(type(left)):
+        return arrays.products_of_batch(left, right)
+    return None if REPRODUCIBILITY.product is not None else arrays.matmul(left, right)
 
 
 @on_arrays(_left_array)
@@ -182,7 +190,7 @@ def _bmm_left(grad: Tensor, mat2: Tensor) -> Tensor:
 
 
 def _right_array(grad: Any, self: Any) -> Any:
-    return None if is_of_host(type(grad)) else arrays.products_of_batch(self.swapaxes(1, 2), grad)
+    return _products_on_arrays(self.swapaxes(1, 2), grad)
 
 
 @on_arrays(_right_array)
@@ -398,6 +406,8 @@ def _batched(left: Tensor, right: Tensor) -> Tensor:
     """`matmul` where one of the operands is a batch."""
     if _folds(left, right):
         return _folded(left, right)
+    if THREAD.modes.grad and (done := product_of_batches(left, right)) is not None:
+        return done
     first, second = left._array.shape, right._array.shape
     rows, columns = (first[-2:-1] if len(first) > 1 else ()), (second[-1:] if len(second) > 1 else ())
     try:

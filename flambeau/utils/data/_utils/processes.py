@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import gc
 import os
 import socket
 import time
 from collections import deque
+from collections.abc import Iterator
 from multiprocessing import connection
-from typing import Any
+from typing import Any, NoReturn
 
 from ...._core.process.collector import collector_paused
 from . import MP_STATUS_CHECK_INTERVAL
@@ -104,6 +106,7 @@ class ProcessPool:
         self._owner = os.getpid()
         self._processes: list[_Process] = []
         self.closed = False
+        self._reason = "the workers of this DataLoader iterator have ended"
         luggage = None
         first = setups[0]
         if context.get_start_method() != "fork":
@@ -131,10 +134,8 @@ class ProcessPool:
 
     def submit(self, worker: int, task: int, index: Any) -> None:
         """Give a task to a worker."""
-        try:
+        with self._reporting(self._processes[worker]):
             self._processes[worker].submit(task, index)
-        except OSError:
-            self._report_death(self._processes[worker])
 
     def begin_epoch(self, shared_seed: int | None) -> None:
         """Let every worker start its dataset's iterator again, after the tasks that it has."""
@@ -152,6 +153,8 @@ class ProcessPool:
         """
         deadline = time.monotonic() + timeout if timeout > 0 else None
         while True:
+            if self.closed:
+                raise RuntimeError(self._reason)
             patience = MP_STATUS_CHECK_INTERVAL
             if deadline is not None:
                 patience = min(patience, max(0.0, deadline - time.monotonic()))
@@ -161,10 +164,8 @@ class ProcessPool:
                     self._report_death(each)
             if ready:
                 found = self._waited[ready[0]]
-                try:
+                with self._reporting(found):
                     return found.receive()
-                except (EOFError, OSError):  # perhaps in the middle of a message
-                    self._report_death(found)
             if deadline is not None and time.monotonic() >= deadline:
                 return None
 
@@ -181,11 +182,34 @@ class ProcessPool:
         """Nobody wants this result."""
         self._processes[result.worker].mapped.discard(result.content)
 
-    def _report_death(self, dead: _Process) -> None:
+    @contextlib.contextmanager
+    def _reporting(self, worker: _Process) -> Iterator[None]:
+        """End all workers if one cannot be talked to: nobody knows where in a message its connection is."""
+        if self.closed:
+            raise RuntimeError(self._reason)
+        try:
+            yield
+        except (ConnectionError, EOFError):
+            self._report_death(worker)
+        except OSError as error:
+            if error.errno in (errno.EMFILE, errno.ENFILE):
+                self._reason = (
+                    "Too many open files. Communication with the workers is no longer possible: raise the limit with "
+                    "`ulimit -n`, or hold fewer batches at a time"
+                )
+            else:
+                self._reason = f"DataLoader cannot communicate with worker {worker.worker}: {error}"
+            self.close()
+            raise RuntimeError(self._reason) from error
+        except BaseException:
+            self.close()
+            raise
+
+    def _report_death(self, dead: _Process) -> NoReturn:
         dead.process.join(MP_STATUS_CHECK_INTERVAL)
-        message = describe_death(dead.worker, dead.process)
+        self._reason = describe_death(dead.worker, dead.process)
         self.close()
-        raise RuntimeError(message)
+        raise RuntimeError(self._reason)
 
     def close(self) -> None:
         """End all workers: by closing their connections; those still busy after a while, by signals."""

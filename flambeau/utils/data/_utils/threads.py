@@ -17,12 +17,16 @@ class ThreadPool:
     def __init__(self, setups: list[WorkerSetup]) -> None:
         self._results: queue.SimpleQueue[Result] = queue.SimpleQueue()
         self._tasks: list[queue.SimpleQueue[Any]] = [queue.SimpleQueue() for _ in setups]
-        self._threads = []
+        self._threads: list[threading.Thread] = []
         self.closed = False
-        for tasks, setup in zip(self._tasks, setups, strict=True):
-            thread = threading.Thread(target=_thread_worker, args=(tasks, self._results, setup), daemon=True)
-            thread.start()
-            self._threads.append(thread)
+        try:
+            for tasks, setup in zip(self._tasks, setups, strict=True):
+                thread = threading.Thread(target=_thread_worker, args=(tasks, self._results, setup), daemon=True)
+                thread.start()
+                self._threads.append(thread)
+        except BaseException:  # the system has no room for another one
+            self.close()
+            raise
 
     @property
     def processes(self) -> list[Any]:

@@ -2,6 +2,10 @@
 
     python -m tools.mutation flambeau/autograd/engine.py --tests tests/autograd/test_engine.py --count 50
     python -m tools.mutation flambeau/_dispatch/changes --tests tests/tensor --seed 3 --limit 120
+    python -m tools.mutation flambeau/autograd --contexts .coverage --count 60
+
+With `--contexts` each mutant meets the tests that have run its line, and no others: the file is one that `coverage`
+wrote with `dynamic_context = test_function`. A line that no test has run is counted apart.
 
 A mutant is the source of one module with one change: another comparison or operator, a condition turned round, a number
 one larger, a statement left out, a result that is None. Each runs in a forked process that has imported
@@ -190,6 +194,36 @@ def _run_tests(tests: Sequence[str]) -> int:
             return int(pytest.main(["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *tests]))
 
 
+class Contexts:
+    """Which tests have run which lines, as `coverage` has noted."""
+
+    def __init__(self, path: Path) -> None:
+        import coverage
+
+        self._data = coverage.CoverageData(str(path))
+        self._data.read()
+
+    def tests(self, mutant: Mutant, most: int) -> list[str]:
+        """Tests that have run a mutant's line; for what runs at import, those that have run a line of its file."""
+        lines = self._data.contexts_by_lineno(str(mutant.path))
+        names = {name for name in lines.get(mutant.line, []) if name}
+        if not names and mutant.line in lines:
+            names = {name for found in lines.values() for name in found if name}
+        found = sorted(each for each in map(_node_id, names) if each)
+        return found if len(found) <= most else sorted(random.Random(most).sample(found, most))
+
+
+@functools.cache
+def _node_id(name: str) -> str:
+    """What pytest calls a test function; "" where it has gone."""
+    parts = name.split(".")
+    for count in range(len(parts) - 1, 0, -1):
+        path = Path(*parts[:count]).with_suffix(".py")
+        if (ROOT / path).is_file():
+            return "::".join([str(path), *parts[count:]])
+    return ""
+
+
 def _files(paths: Sequence[Path]) -> Iterator[Path]:
     for path in paths:
         yield from sorted(path.rglob("*.py")) if path.is_dir() else [path]
@@ -201,7 +235,10 @@ def main() -> int:
         prog="python -m tools.mutation", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("paths", nargs="+", type=Path, help="files or folders of the package")
-    parser.add_argument("--tests", nargs="+", required=True, help="what pytest runs; quick tests first")
+    tests = parser.add_mutually_exclusive_group(required=True)
+    tests.add_argument("--tests", nargs="+", help="what pytest runs; quick tests first")
+    tests.add_argument("--contexts", type=Path, help="a file of coverage: tests that have run the mutant's line")
+    parser.add_argument("--most", type=int, default=40, help="so many tests of those at most")
     parser.add_argument("--count", type=int, help="so many mutants, chosen at random")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--limit", type=float, default=300, help="seconds for one mutant")
@@ -217,13 +254,15 @@ def main() -> int:
 
         torch.set_num_threads(1)
     assert "flambeau" not in sys.modules
-    if verdict(lambda: None, options.tests, 10 * options.limit) != "survived":
+    contexts = Contexts(options.contexts) if options.contexts else None
+    if contexts is None and verdict(lambda: None, options.tests, 10 * options.limit) != "survived":
         print("the tests fail without a mutant")
         return 1
-    counts = {"killed": 0, "survived": 0, "timed out": 0}
+    counts = {"killed": 0, "survived": 0, "timed out": 0, "not run": 0}
     for number, mutant in enumerate(chosen, 1):
+        tests_of_line = options.tests if contexts is None else contexts.tests(mutant, options.most)
         prepare = functools.partial(sys.meta_path.insert, 0, _Loader(mutant))
-        result = verdict(prepare, options.tests, options.limit)
+        result = verdict(prepare, tests_of_line, options.limit) if tests_of_line else "not run"
         counts[result] += 1
         if result != "killed":
             print(f"{result}: {described(mutant)}", flush=True)

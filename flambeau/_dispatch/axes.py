@@ -12,28 +12,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 
-@dataclass(frozen=True)
 class Elements:
     """An element of the results depends on one element of each tensor; the tensors are broadcast."""
 
-    by_first: bool = False
-    """Whether the first tensor has the shape of the results: only the others are broadcast."""
-    reduction: str | None = None
-    """The parameter that says how the elements are reduced to a number in the end, as losses have it."""
+    def __init__(self, by_first: bool = False, reduction: str | None = None) -> None:
+        self.by_first = by_first
+        """Whether the first tensor has the shape of the results: only the others are broadcast."""
+        self.reduction = reduction
+        """The parameter that says how the elements are reduced to a number in the end, as losses have it."""
 
 
-@dataclass(frozen=True)
 class Last:
     """The last `count` dimensions belong together, as those of a matrix do; those before them are independent."""
 
-    count: int | Callable[..., int]
-    """How many, or a function of the op's arguments that says it."""
-    vectors: tuple[str, ...] = ()
-    """The parameters whose tensors have one dimension less than the others."""
+    def __init__(self, count: int | Callable[..., int], vectors: tuple[str, ...] = ()) -> None:
+        self.count = count
+        """How many, or a function of the op's arguments that says it."""
+        self.vectors = vectors
+        """The parameters whose tensors have one dimension less than the others."""
 
 
 class Along:
@@ -47,16 +46,16 @@ class Along:
         """The parameter that is the shape of the result, in whose dimensions they are counted."""
 
 
-@dataclass(frozen=True)
 class Images:
     """Channels and the sizes of an image are the last dimensions; there is at most one, of the batch, before them."""
 
-    kept: int | None = None
-    """How many dimensions an image has; None: one more than the op's name or its second argument says."""
-    sizes: str | None = None
-    """The parameter that is a whole shape, the batch included."""
-    channels: bool = True
-    """Whether channels are independent of one another too."""
+    def __init__(self, kept: int | None = None, sizes: str | None = None, channels: bool = True) -> None:
+        self.kept = kept
+        """How many dimensions an image has; None: one more than the op's name or its second argument says."""
+        self.sizes = sizes
+        """The parameter that is a whole shape, the batch included."""
+        self.channels = channels
+        """Whether channels are independent of one another too."""
 
     def dimensions(self, name: str, args: Sequence[Any]) -> int:
         """How many dimensions an image has, its channels included, in a call of the op `name`."""
@@ -66,14 +65,14 @@ class Images:
         return int(found[1]) + 1 if found else len(args[1]) + 1
 
 
-@dataclass(frozen=True)
 class Whole:
     """All elements belong together, as in `x.sum()`."""
 
-    along: str
-    """The op that does the same along the dimensions that its second parameter names."""
-    flat: bool = False
-    """Whether that takes one dimension only."""
+    def __init__(self, along: str, flat: bool = False) -> None:
+        self.along = along
+        """The op that does the same along the dimensions that its second parameter names."""
+        self.flat = flat
+        """Whether that takes one dimension only."""
 
 
 Axes = Elements | Last | Along | Images | Whole

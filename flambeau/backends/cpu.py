@@ -52,8 +52,7 @@ def code_cache_folder() -> str | None:
     """Where machine code is kept between runs: `FLAMBEAU_CACHE_DIR`, or a folder of the user's; None: nowhere."""
     from .._codegen.machine.cache import folder
 
-    place = folder()
-    return None if place is None else str(place)
+    return folder()
 
 
 def clear_code_cache() -> int:

@@ -16,14 +16,15 @@ could read the key as well.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import stat
 import sys
 import time
 from collections.abc import Callable, Iterable
-from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:  # both take a few milliseconds, and an import of the package asks for neither
+    from pathlib import Path
 
 Used = TypeVar("Used")
 
@@ -35,28 +36,27 @@ _SETTLED = 2_000_000_000
 """Nanoseconds. What was written less long ago may be written to again, and the clock of files not have moved."""
 
 
-def folder() -> Path | None:
+def folder() -> str | None:
     """Where machine code is kept; None: nowhere."""
     if os.environ.get("FLAMBEAU_CACHE") == "0":
         return None
     if given := os.environ.get("FLAMBEAU_CACHE_DIR"):
-        return Path(given)
-    try:
-        home = Path.home()
-    except RuntimeError:  # a user without a home
+        return given
+    home = os.path.expanduser("~")
+    if home == "~":  # a user without a home
         return None
     if sys.platform == "darwin":
-        return home / "Library" / "Caches" / "flambeau"
-    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache") / "flambeau"
+        return os.path.join(home, "Library", "Caches", "flambeau")
+    return os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.join(home, ".cache"), "flambeau")
 
 
 def digest(parts: Iterable[str]) -> str:
     """A name for what `parts` describe."""
-    summary = hashlib.sha256()
+    summary = _sha256()
     for part in parts:
         summary.update(part.encode())
         summary.update(b"\0")
-    return summary.hexdigest()
+    return str(summary.hexdigest())
 
 
 def source_digest() -> str:
@@ -64,18 +64,20 @@ def source_digest() -> str:
 
     The files are read where nobody has read them yet as they are now: same places, sizes, and times of all changes.
     """
+    from pathlib import Path
+
     paths = sorted(Path(__file__).parents[1].rglob("*.py"))
     states = [_state_of(path) for path in paths]
     known = digest(["source", *[f"{path} {state}" for path, state in zip(paths, states, strict=True)]])
     if (found := load(known)) is not None:
         return found.hex()
-    summary = hashlib.sha256()
+    summary = _sha256()
     for path in paths:
         summary.update(path.name.encode())
         summary.update(path.read_bytes())
     if time.time_ns() - max([state[-1] for state in states]) > _SETTLED:
         store(known, summary.digest())
-    return summary.hexdigest()
+    return str(summary.hexdigest())
 
 
 def _state_of(path: Path) -> tuple[int, ...]:
@@ -116,7 +118,14 @@ def load(name: str) -> bytes | None:
 
 
 def _checksum(name: str, code: bytes) -> bytes:
-    return hashlib.sha256(name.encode() + b"\0" + code).digest()
+    found: bytes = _sha256(name.encode() + b"\0" + code).digest()
+    return found
+
+
+def _sha256(content: bytes = b"") -> Any:
+    import hashlib
+
+    return hashlib.sha256(content)
 
 
 def store(name: str, code: bytes) -> None:
@@ -128,13 +137,13 @@ def store(name: str, code: bytes) -> None:
 
     temporary = None
     try:
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not _is_ours(place.stat()):
+        os.makedirs(place, mode=0o700, exist_ok=True)
+        if not _is_ours(os.stat(place)):
             return
         descriptor, temporary = tempfile.mkstemp(dir=place, suffix=".tmp")
         with os.fdopen(descriptor, "wb") as file:
             file.write(_checksum(name, code) + code)
-        os.replace(temporary, place / f"{name}.o")
+        os.replace(temporary, f"{place}{os.sep}{name}.o")
     except (OSError, ValueError):
         if temporary is not None:
             _remove(temporary)

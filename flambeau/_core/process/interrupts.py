@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+_RESUME, _UNIT = dis.opmap.get("RESUME"), 2
+"""The instruction that a function begins with, from Python 3.11 on; how many bytes an instruction has."""
 _AFTER_YIELD_FROM = 2
 """The least argument of `RESUME` with which CPython does not look for signals."""
 
@@ -24,11 +26,11 @@ def uninterrupted(function: Function) -> Function:
 
     A function without loops and without calls of anything but other such functions runs as a whole or not at all.
     """
-    if not isinstance(function, FunctionType):  # compiled by a tool, or another Python: it has no bytecode to change
+    if _RESUME is None or not isinstance(function, FunctionType):  # a tool may have compiled it: there is no bytecode
         return function
     code = function.__code__
-    resume = next((each.offset for each in dis.get_instructions(code) if each.opname == "RESUME"), None)
-    if resume is not None and code.co_code[resume + 1] == 0:
+    resume = code.co_code[::_UNIT].find(_RESUME) * _UNIT  # before anything that could look like it
+    if resume >= 0 and code.co_code[resume + 1] == 0:
         changed = bytearray(code.co_code)
         changed[resume + 1] = _AFTER_YIELD_FROM
         function.__code__ = code.replace(co_code=bytes(changed))

@@ -16,7 +16,6 @@ from ..._core.slots import SLOTS
 from ..._core.tensor import Tensor
 from ..arguments.autocast_rules import Autocast, rules_of
 from . import catalogue
-from .docstrings.documentation import complete
 from .namespaces import HOME, Namespace, namespace_at, written
 from .overrides import has_override, original_of, run_override
 from .places import COMPILED_SPACES, is_compiled_at
@@ -209,6 +208,8 @@ def export(function: Function | Published, *names: str) -> None:
 def _document(value: Any, *names: str) -> None:
     """Complete the docstring of a function that has not been made by `with_protocol`, which completes its own."""
     if isinstance(written(value), FunctionType) and names and "\nReturns:\n" not in (value.__doc__ or ""):
+        from .docstrings.documentation import complete  # an import of the package needs no docstrings
+
         complete(value, names[0])
 
 

@@ -7,16 +7,14 @@ they would do. A lowering that takes one uses it for everything that it makes, a
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...._core.geometry.layout import empty_array
 
 
-@dataclass(frozen=True)
-class Workspace:
+class Workspace(NamedTuple):
     """What makes arrays and runs kernels."""
 
     empty: Callable[..., Any]

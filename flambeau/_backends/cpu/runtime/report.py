@@ -65,7 +65,7 @@ def _cache() -> dict[str, Any]:
     if place is None:
         return {"folder": "none: FLAMBEAU_CACHE=0 is set; every process compiles its kernels anew", "kernels": 0}
     sizes = cache.sizes()
-    return {"folder": str(place), "kernels": len(sizes), "bytes": sum(sizes)}
+    return {"folder": place, "kernels": len(sizes), "bytes": sum(sizes)}
 
 
 def _pool() -> dict[str, Any]:

@@ -109,7 +109,10 @@ def where(condition: Tensor, input: Operand = None, other: Operand = None) -> An
         and input._array.flags.c_contiguous
     ):  # the short way
         counter: Any = None if modes.inference else [0, None]
-        chosen = _first_where(input._array, other._array, condition._array)
+        if input._array.size < LARGE:  # row-major, as two of the three are
+            chosen = np.where(condition._array, input._array, other._array)
+        else:
+            chosen = _first_where(input._array, other._array, condition._array)
         return Tensor._from_parts((chosen, input._kind, counter))
     if isinstance(condition, Tensor) and condition._kind.dtype is uint8:
         warn_user_once(

@@ -315,9 +315,7 @@ class SWALR(LRScheduler):
     def _done(self, step: int) -> float:
         return self.anneal_func(max(0, min(1, step / max(1, self.anneal_epochs))))
 
-    def get_lr(self) -> list[Rate]:
-        """The rates that `step` is to set."""
-        self._warn_outside_step()
+    def _next_rates(self) -> list[Rate]:
         step = self._step_count - 1
         if self.anneal_epochs == 0:
             step = max(1, step)

@@ -148,6 +148,15 @@ class LRScheduler:
 
     def get_lr(self) -> list[Rate]:
         """The rates that `step` is to set."""
+        if not self._get_lr_called_within_step:
+            warnings.warn(
+                "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
+                UserWarning,
+                stacklevel=2,
+            )
+        return self._next_rates()
+
+    def _next_rates(self) -> list[Rate]:
         raise NotImplementedError
 
     @runs_outside
@@ -189,15 +198,6 @@ class LRScheduler:
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
             assign(group, rate)
         self._last_lr = current(self.optimizer)
-
-    def _warn_outside_step(self) -> None:
-        """To be called first in `get_lr`, which is not for users."""
-        if not self._get_lr_called_within_step:
-            warnings.warn(
-                "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
-                UserWarning,
-                stacklevel=3,
-            )
 
     def _scaled(self, factor: Rate) -> list[Rate]:
         """The present rates times a factor."""

@@ -45,9 +45,7 @@ class CosineAnnealingLR(LRScheduler):
     def _height(self, epoch: int) -> float:
         return 1 + math.cos(math.pi * epoch / self.T_max)
 
-    def get_lr(self) -> list[Rate]:
-        """The rates that `step` is to set."""
-        self._warn_outside_step()
+    def _next_rates(self) -> list[Rate]:
         if self._is_initial:
             return current(self.optimizer)
         if self._step_count == 1 and self.last_epoch > 0:
@@ -112,9 +110,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self.T_cur: float = last_epoch
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Rate]:
-        """The rates that `step` is to set."""
-        self._warn_outside_step()
+    def _next_rates(self) -> list[Rate]:
         height = 1 + math.cos(math.pi * self.T_cur / self.T_i)
         return [self.eta_min + (base - self.eta_min) * height / 2 for base in self.base_lrs]
 

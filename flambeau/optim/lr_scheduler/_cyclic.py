@@ -126,9 +126,8 @@ class CyclicLR(_WithMomentum):
             return 1.0
         return float(self.gamma**x) if self.mode == "exp_range" else 1 / (2.0 ** (x - 1))
 
-    def get_lr(self) -> list[Rate]:
+    def _next_rates(self) -> list[Rate]:
         """The rates that `step` is to set; it sets the momenta itself."""
-        self._warn_outside_step()
         cycle = math.floor(1 + self.last_epoch / self.total_size)
         place = 1.0 + self.last_epoch / self.total_size - cycle
         height = place / self.step_ratio if place <= self.step_ratio else (place - 1) / (self.step_ratio - 1)
@@ -246,9 +245,8 @@ class OneCycleLR(_WithMomentum):
             return end + (start - end) / 2.0 * (math.cos(math.pi * part) + 1)
         return (end - start) * part + start
 
-    def get_lr(self) -> list[Rate]:
+    def _next_rates(self) -> list[Rate]:
         """The rates that `step` is to set; it sets the momenta itself."""
-        self._warn_outside_step()
         step = self.last_epoch
         if step > self.total_steps:
             raise ValueError(f"Tried to step {step} times. The specified number of total steps is {self.total_steps}")

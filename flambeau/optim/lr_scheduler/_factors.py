@@ -67,9 +67,7 @@ class LambdaLR(_FunctionLR):
         0.333
     """
 
-    def get_lr(self) -> list[Rate]:
-        """The rates that `step` is to set."""
-        self._warn_outside_step()
+    def _next_rates(self) -> list[Rate]:
         return [base * factor(self.last_epoch) for factor, base in zip(self.lr_lambdas, self.base_lrs, strict=True)]
 
 
@@ -94,9 +92,7 @@ class MultiplicativeLR(_FunctionLR):
                 raise TypeError(f"lr_lambda should be a function, but got {type(function).__name__}")
         super().__init__(optimizer, lr_lambda, last_epoch)
 
-    def get_lr(self) -> list[Rate]:
-        """The rates that `step` is to set."""
-        self._warn_outside_step()
+    def _next_rates(self) -> list[Rate]:
         if self._is_initial:
             return current(self.optimizer)
         groups = self.optimizer.param_groups
@@ -133,9 +129,7 @@ class StepLR(LRScheduler):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Rate]:
-        """The rates that `step` is to set."""
-        self._warn_outside_step()
+    def _next_rates(self) -> list[Rate]:
         if self.last_epoch == 0 or self.last_epoch % self.step_size != 0:
             return current(self.optimizer)
         return self._scaled(self.gamma)
@@ -173,9 +167,7 @@ class MultiStepLR(LRScheduler):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Rate]:
-        """The rates that `step` is to set."""
-        self._warn_outside_step()
+    def _next_rates(self) -> list[Rate]:
         if self.last_epoch not in self.milestones:
             return current(self.optimizer)
         return self._scaled(power(self.gamma, self.milestones[self.last_epoch]))
@@ -216,9 +208,7 @@ class ConstantLR(LRScheduler):
         self.total_iters = total_iters
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Rate]:
-        """The rates that `step` is to set."""
-        self._warn_outside_step()
+    def _next_rates(self) -> list[Rate]:
         if self.last_epoch == 0:
             return self._scaled(self.factor)
         return self._scaled(1.0 / self.factor) if self.last_epoch == self.total_iters else current(self.optimizer)
@@ -271,9 +261,7 @@ class LinearLR(LRScheduler):
         self.total_iters = total_iters
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Rate]:
-        """The rates that `step` is to set."""
-        self._warn_outside_step()
+    def _next_rates(self) -> list[Rate]:
         if self.last_epoch == 0:
             return self._scaled(self.start_factor)
         if self._is_initial or self.last_epoch > self.total_iters:
@@ -310,9 +298,7 @@ class ExponentialLR(LRScheduler):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Rate]:
-        """The rates that `step` is to set."""
-        self._warn_outside_step()
+    def _next_rates(self) -> list[Rate]:
         return current(self.optimizer) if self._is_initial else self._scaled(self.gamma)
 
     def _get_closed_form_lr(self) -> list[Rate]:
@@ -345,9 +331,7 @@ class PolynomialLR(LRScheduler):
         self.power = power
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Rate]:
-        """The rates that `step` is to set."""
-        self._warn_outside_step()
+    def _next_rates(self) -> list[Rate]:
         if self._is_initial or self.last_epoch > self.total_iters:
             return current(self.optimizer)
         now = 1.0 - self.last_epoch / self.total_iters

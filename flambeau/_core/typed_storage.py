@@ -11,6 +11,7 @@ from .arrays.narrow import as_type, widened
 from .backend import to_host
 from .device import device
 from .dtype import DEFAULTS, FLOAT8, NAMES, dtype
+from .names.same_as import same_as
 from .slots import SLOTS
 from .storage import UntypedStorage, storage_of
 
@@ -75,17 +76,9 @@ class TypedStorage:
         whole = memory.nbytes // self.dtype.itemsize * self.dtype.itemsize
         return memory[:whole].view(self.dtype.numpy)
 
-    @property
-    def _cdata(self) -> int:
-        return self._untyped_storage._cdata
-
-    @property
-    def device(self) -> device:
-        return self._untyped_storage.device
-
-    @property
-    def is_cuda(self) -> bool:
-        return self._untyped_storage.is_cuda
+    _cdata: int = same_as("_untyped_storage._cdata")
+    device: device = same_as("_untyped_storage.device")
+    is_cuda: bool = same_as("_untyped_storage.is_cuda")
 
     def data_ptr(self) -> int:
         """The address of the first element."""

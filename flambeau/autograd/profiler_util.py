@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from .._core.names.absent import Table
+from .._core.names.same_as import same_as
 
 __all__ = [
     "EventList",
@@ -179,10 +180,7 @@ class FunctionEvent(FormattedTimesMixin):
         self.kernels: list[Kernel] = []
         self.is_async = False
 
-    @property
-    def key(self) -> str:
-        """The name by which averages are taken."""
-        return self.name
+    key: str = same_as("name", "The name by which averages are taken.")
 
     @property
     def cpu_time_total(self) -> float:  # type: ignore[override]  # averages have a sum there
@@ -194,10 +192,7 @@ class FunctionEvent(FormattedTimesMixin):
         """The duration less that of what ran inside."""
         return self.cpu_time_total - sum(child.cpu_time_total for child in self.cpu_children)
 
-    @property
-    def self_cpu_memory_usage(self) -> int:
-        """The bytes of the results."""
-        return self.own_memory
+    self_cpu_memory_usage: int = same_as("own_memory", "The bytes of the results.")
 
     @property
     def cpu_memory_usage(self) -> int:

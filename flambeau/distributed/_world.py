@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
+from .._core.names.same_as import same_as
 from .._core.process.caller import warn_user
 from .._core.process.locks import new_lock
 from .._core.text.inherited_docs import documented_like
@@ -135,15 +136,8 @@ class ProcessGroup(GroupCalls):
         """The name of what moves the bytes."""
         return self._engine.name
 
-    @property
-    def group_name(self) -> str:
-        """The name of the group, the same in all of its processes."""
-        return self._name
-
-    @property
-    def group_desc(self) -> str:
-        """What the group is for."""
-        return self._desc
+    group_name: str = same_as("_name", "The name of the group, the same in all of its processes.")
+    group_desc: str = same_as("_desc", "What the group is for.")
 
     def get_group_store(self) -> Store:
         """A store for the processes of the group."""

@@ -18,6 +18,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from .._core.names.same_as import same_as
 from .._core.process.locks import new_condition
 from ._errors import DistQueueEmptyError, DistStoreError
 
@@ -204,10 +205,7 @@ class Store:
         """How long to wait for keys by default."""
         self._timeout = timeout
 
-    @property
-    def timeout(self) -> timedelta:
-        """How long to wait for keys by default."""
-        return self._timeout
+    timeout: timedelta = same_as("_timeout", "How long to wait for keys by default.")
 
     def has_extended_api(self) -> bool:
         """Whether `append`, `multi_get` and `multi_set` work."""
@@ -316,9 +314,7 @@ class PrefixStore(Store):
     def set_timeout(self, timeout: timedelta) -> None:
         self.underlying_store.set_timeout(timeout)
 
-    @property
-    def timeout(self) -> timedelta:
-        return self.underlying_store.timeout
+    timeout: timedelta = same_as("underlying_store.timeout")
 
     def clone(self) -> Store:
         return PrefixStore(self.prefix, self.underlying_store.clone())

@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
+from .._core.names.same_as import same_as
 from .._core.process.locks import new_lock
 from ._errors import DistNetworkError, DistQueueEmptyError, DistStoreError
 from ._forks import close_in_children
@@ -397,15 +398,8 @@ class TCPStore(Store):
                 f"Timed out after {limit:.0f} seconds waiting for clients. {come}/{world_size} clients joined."
             ) from None
 
-    @property
-    def host(self) -> str:
-        """The machine that serves."""
-        return self._host
-
-    @property
-    def port(self) -> int:
-        """The port that is served."""
-        return self._port
+    host: str = same_as("_host", "The machine that serves.")
+    port: int = same_as("_port", "The port that is served.")
 
     @property
     def libuvBackend(self) -> bool:

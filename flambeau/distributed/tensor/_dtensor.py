@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..._core.arrays.abstract import AbstractArray
 from ..._core.modes import THREAD
+from ..._core.names.same_as import same_as
 from ..._core.size import contiguous_byte_strides
 from ..._core.slots import SLOTS
 from ..._core.tensor import Tensor, new
@@ -90,20 +91,14 @@ class DTensor(Wrapper):
 
     # ----- what it is ---------------------------------------------------------------------------------------------
 
-    @property
-    def device_mesh(self) -> DeviceMesh:
-        """The processes that have it."""
-        return self._layout.mesh
+    device_mesh: DeviceMesh = same_as("_layout.mesh", "The processes that have it.")
 
     @property
     def placements(self) -> tuple[Placement, ...]:
         """What they have of it, for each dimension of the mesh."""
         return self._layout.placements
 
-    @property
-    def value(self) -> Tensor:
-        """The part of this process."""
-        return self._local_tensor
+    value: Tensor = same_as("_local_tensor", "The part of this process.")
 
     def _text(self) -> str:
         local = self._local_tensor
@@ -247,13 +242,8 @@ class DTensor(Wrapper):
         self._local_tensor.requires_grad_(requires_grad)
         return self
 
-    @property
-    def grad_fn(self) -> Any:
-        return self._local_tensor.grad_fn
-
-    @property
-    def is_leaf(self) -> bool:
-        return self._local_tensor.is_leaf
+    grad_fn: Any = same_as("_local_tensor.grad_fn")
+    is_leaf: bool = same_as("_local_tensor.is_leaf")
 
     @property
     def grad(self) -> Tensor | None:
@@ -310,9 +300,7 @@ class DTensor(Wrapper):
         """Keep the gradient of this non-leaf tensor in `.grad`."""
         self._local_tensor.retain_grad()
 
-    @property
-    def retains_grad(self) -> bool:
-        return self._local_tensor.retains_grad
+    retains_grad: bool = same_as("_local_tensor.retains_grad")
 
     def register_hook(self, hook: Callable[[Any], Any]) -> Any:
         """Call `hook(grad)` whenever this tensor's gradient is computed; a returned tensor replaces it."""

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ...._core.names.same_as import same_as
+
 __all__ = [
     "RendezvousClosedError", "RendezvousConnectionError", "RendezvousError", "RendezvousGracefulExitError",
     "RendezvousHandler", "RendezvousHandlerCreator", "RendezvousHandlerRegistry", "RendezvousInfo",
@@ -72,20 +74,9 @@ class RendezvousInfo:
         self._store, self._rank, self._world_size = store, rank, world_size
         self._bootstrap_store_info = bootstrap_store_info
 
-    @property
-    def store(self) -> Any:
-        """The store that all share."""
-        return self._store
-
-    @property
-    def rank(self) -> int:
-        """Which one this process is."""
-        return self._rank
-
-    @property
-    def world_size(self) -> int:
-        """How many there are."""
-        return self._world_size
+    store: Any = same_as("_store", "The store that all share.")
+    rank: int = same_as("_rank", "Which one this process is.")
+    world_size: int = same_as("_world_size", "How many there are.")
 
     @property
     def bootstrap_store_info(self) -> RendezvousStoreInfo | None:

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+import flambeau as torch
+
 from ._core.dtype import dtype as dtype_class
 from ._core.dtype import float32, get_default_dtype
 from ._core.generator import Generator
@@ -91,16 +93,14 @@ class SobolEngine:
         self.num_generated = 0
 
     def _scramble(self) -> None:
-        from . import randint
-
         generator = None
         if self.seed is not None:
             generator = Generator()
             generator.manual_seed(self.seed)
         bits = self.MAXBIT
-        shifts = randint(2, (self.dimension, bits), generator=generator).numpy()
+        shifts = torch.randint(2, (self.dimension, bits), generator=generator).numpy()
         self.shift = _tensor((shifts << np.arange(bits)).sum(-1))
-        triangles = randint(2, (self.dimension, bits, bits), generator=generator).tril().numpy()
+        triangles = torch.randint(2, (self.dimension, bits, bits), generator=generator).tril().numpy()
         self.sobolstate = _tensor(_scrambled(self.sobolstate.numpy(), triangles))
 
     def _points(self, numbers: Tensor, dtype: dtype_class) -> Tensor:
@@ -115,13 +115,11 @@ class SobolEngine:
 
     def draw(self, n: int = 1, out: Tensor | None = None, dtype: dtype_class | None = None) -> Tensor:
         """The next `n` points, one in a row."""
-        from . import cat
-
         wanted = get_default_dtype() if dtype is None else dtype
         if self.num_generated == 0:
             result = self._first_point.to(wanted)
             if n > 1:
-                result = cat([result, self._points(self._advance(n - 1), wanted)], dim=-2)
+                result = torch.cat([result, self._points(self._advance(n - 1), wanted)], dim=-2)
         else:
             result = self._points(self._advance(n), wanted)
         self.num_generated += n
@@ -164,6 +162,4 @@ class SobolEngine:
 
 
 def _tensor(numbers: npt.NDArray[Any]) -> Tensor:
-    from . import from_numpy
-
-    return from_numpy(np.ascontiguousarray(numbers))
+    return torch.from_numpy(np.ascontiguousarray(numbers))

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import flambeau as torch
 from flambeau._core.tensor import Tensor
 from flambeau._ops.sparse.matmul import sparse_mm
 
 
 def matmul(A: Tensor | None, B: Tensor) -> Tensor:
     """`A @ B`, of which A may be sparse or missing."""
-    import flambeau
-
     if A is None:
         return B
-    if A.layout is not flambeau.strided:
+    if A.layout is not torch.strided:
         return sparse_mm(A, B)
-    return flambeau.matmul(A, B)
+    return torch.matmul(A, B)
 
 
 def bform(X: Tensor, A: Tensor | None, Y: Tensor) -> Tensor:
@@ -29,24 +28,18 @@ def qform(A: Tensor | None, S: Tensor) -> Tensor:
 
 def basis(A: Tensor) -> Tensor:
     """An orthogonal basis of the columns."""
-    import flambeau
-
-    found: Tensor = flambeau.linalg.qr(A).Q
+    found: Tensor = torch.linalg.qr(A).Q
     return found
 
 
 def symeig(A: Tensor, largest: bool | None = False) -> tuple[Tensor, Tensor]:
     """Eigenvalues and eigenvectors of a symmetric matrix, the largest first if asked for."""
-    import flambeau
-
-    values, vectors = flambeau.linalg.eigh(A, UPLO="U")
+    values, vectors = torch.linalg.eigh(A, UPLO="U")
     return (values.flip(-1), vectors.flip(-1)) if largest else (values, vectors)
 
 
 def is_sparse(A: object) -> bool:
     """Whether a value is a sparse tensor."""
-    import flambeau
-
     if isinstance(A, Tensor):
-        return A.layout is flambeau.sparse_coo
+        return A.layout is torch.sparse_coo
     raise TypeError(f"expected Tensor but got {type(A)}")

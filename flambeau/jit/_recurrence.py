@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import flambeau as torch
+
 from .._core.tensor import Tensor
 from ._recording import Recording, plain_of
 
@@ -20,10 +22,8 @@ def recorder(layer: Any, recording: Recording) -> Callable[..., Any]:
         directions = 2 if layer.bidirectional else 1
         is_lstm = layer.mode == "LSTM"
         if hx is None:
-            import flambeau
-
             sizes = [layer.proj_size or layer.hidden_size, layer.hidden_size] if is_lstm else [layer.hidden_size]
-            made = [flambeau.zeros([layer.num_layers * directions, batch, each], dtype=input.dtype) for each in sizes]
+            made = [torch.zeros([layer.num_layers * directions, batch, each], dtype=input.dtype) for each in sizes]
             hx = tuple(made) if is_lstm else made[0]
         recording.silent += 1
         try:
@@ -50,9 +50,7 @@ def cell_recorder(cell: Any, recording: Recording) -> Callable[..., Any]:
 
     def forward(input: Any, hx: Any = None) -> Any:
         if hx is None:
-            import flambeau
-
-            made = flambeau.zeros([*input.shape[:-1], cell.hidden_size], dtype=input.dtype)
+            made = torch.zeros([*input.shape[:-1], cell.hidden_size], dtype=input.dtype)
             hx = (made, made) if name == "lstm_cell" else made
         recording.silent += 1
         try:

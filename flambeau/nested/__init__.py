@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import flambeau as torch
+
 from .._core.device import LAYOUTS
 from .._core.names.absent import refusal
 from .._core.tensor import Tensor
@@ -65,11 +67,9 @@ def nested_tensor(
     Returns:
         NestedTensor: the nested tensor.
     """
-    from .. import as_tensor, no_grad
-
     _check_layout("nested_tensor", layout)
-    with no_grad():
-        made = from_rows([as_tensor(each, dtype=dtype, device=device) for each in tensor_list])
+    with torch.no_grad():
+        made = from_rows([torch.as_tensor(each, dtype=dtype, device=device) for each in tensor_list])
     return NestedTensor(made._inner.detach().requires_grad_(requires_grad), made._offsets, ragged=made._ragged_idx)
 
 
@@ -89,12 +89,10 @@ def as_nested_tensor(ts: Any, dtype: Any = None, device: Any = None, layout: Any
         >>> torch.nested.as_nested_tensor([torch.ones(1), torch.ones(3)], layout=torch.jagged).shape[0]
         2
     """
-    from .. import as_tensor
-
     if isinstance(ts, NestedTensor):
         return ts if dtype is None and device is None else ts.like(ts._inner.to(device=device, dtype=dtype))
     _check_layout("as_nested_tensor", layout)
-    return from_rows([as_tensor(each, dtype=dtype, device=device) for each in ts])
+    return from_rows([torch.as_tensor(each, dtype=dtype, device=device) for each in ts])
 
 
 def nested_tensor_from_jagged(
@@ -123,12 +121,10 @@ def nested_tensor_from_jagged(
         >>> rows.unbind()
         (tensor([0]), tensor([1, 2, 3]))
     """
-    from .. import cat
-
     if offsets is None:
         if lengths is None:
             raise RuntimeError("nested_tensor_from_jagged(): At least one of offsets or lengths is required.")
-        offsets = cat([lengths.new_zeros(1), lengths.cumsum(0)])
+        offsets = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
         lengths = None
     return NestedTensor(values, offsets, lengths, ragged=1 if jagged_dim is None else jagged_dim)
 
@@ -152,17 +148,15 @@ def narrow(tensor: Tensor, dim: int, start: int | Tensor, length: int | Tensor, 
         >>> parts.unbind()
         (tensor([0]), tensor([4, 5]))
     """
-    from .. import arange, as_tensor, cat
-
     _check_layout("narrow", layout)
     if dim != 1:
         raise RuntimeError("Narrow with jagged layout is supported along dimension 1 alone")
     number, longest = tensor.size(0), tensor.size(1)
-    begin = as_tensor(start).expand(number)
-    lengths = as_tensor(length).expand(number)
-    offsets = arange(number) * longest + begin
+    begin = torch.as_tensor(start).expand(number)
+    lengths = torch.as_tensor(length).expand(number)
+    offsets = torch.arange(number) * longest + begin
     end = offsets[-1:] + lengths[-1:]
-    return NestedTensor(tensor.flatten(0, 1), cat([offsets, end]), lengths.clone())
+    return NestedTensor(tensor.flatten(0, 1), torch.cat([offsets, end]), lengths.clone())
 
 
 def masked_select(tensor: Tensor, mask: Tensor) -> NestedTensor:
@@ -180,13 +174,11 @@ def masked_select(tensor: Tensor, mask: Tensor) -> NestedTensor:
         >>> torch.nested.masked_select(x, x != 3).unbind()
         (tensor([1, 2]), tensor([4]))
     """
-    from .. import cat
-
     if mask.dim() < 2:
         raise RuntimeError("masked_select(): the mask needs a dimension of rows and one of elements")
     chosen = mask.expand(tensor.shape) if mask.dim() == tensor.dim() else mask
     lengths = chosen.flatten(1).sum(1)
-    return NestedTensor(tensor[chosen], cat([lengths.new_zeros(1), lengths.cumsum(0)]))
+    return NestedTensor(tensor[chosen], torch.cat([lengths.new_zeros(1), lengths.cumsum(0)]))
 
 
 @bound_to("nested")

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import flambeau as torch
+
 from .._core.tensor import Tensor
 from .._dispatch.public.overloads import overload_named
 from .._ops.nn.layer_norm import _group_norm_gradients, _layer_norm_gradients
@@ -23,11 +25,9 @@ def convolution_backward(
     transposed: bool, output_padding: Any, groups: int, output_mask: Any,
 ) -> tuple[Tensor | None, ...]:  # fmt: skip
     """The gradients of a convolution by its input, its weight and its bias, as far as the mask asks for them."""
-    from flambeau import convolution
-
     options = (stride, padding, dilation, transposed, output_padding, groups)
     asked = [number for number in range(2) if output_mask[number]]
-    found = gradients_of(convolution, [input, weight, None, *options], asked, grad_output)
+    found = gradients_of(torch.convolution, [input, weight, None, *options], asked, grad_output)
     of_bias = grad_output.sum([0, *range(2, grad_output.ndim)]) if output_mask[2] else None
     return found.get(0), found.get(1), of_bias
 
@@ -100,33 +100,27 @@ def elu_backward(
     grad_output: Tensor, alpha: Any, scale: Any, input_scale: Any, is_result: bool, self_or_result: Tensor
 ) -> Any:
     """The gradient of `elu` from its input or its result."""
-    from flambeau import where
-
     slope = input_scale * scale
     if is_result:
         negative = grad_output * input_scale * (self_or_result + alpha * scale)
     else:
         negative = grad_output * slope * alpha * (self_or_result * input_scale).exp()
-    return where(self_or_result <= 0, negative, grad_output * scale)
+    return torch.where(self_or_result <= 0, negative, grad_output * scale)
 
 
 def rrelu_with_noise_backward(
     grad_output: Tensor, self: Tensor, noise: Tensor, lower: Any, upper: Any, training: bool, self_is_result: bool
 ) -> Any:
     """The gradient of `rrelu_with_noise`."""
-    from flambeau import where
-
     if training and upper - lower > 1e-6:
         return noise * grad_output
-    return where(self > 0, grad_output, grad_output * ((lower + upper) / 2))
+    return torch.where(self > 0, grad_output, grad_output * ((lower + upper) / 2))
 
 
 def _prelu_kernel_backward(grad_output: Tensor, self: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
     """The gradients of `prelu` by its input and, element by element, by its weight."""
-    from flambeau import where
-
     positive = self > 0
-    return where(positive, grad_output, weight * grad_output), where(positive, 0.0, self * grad_output)
+    return torch.where(positive, grad_output, weight * grad_output), torch.where(positive, 0.0, self * grad_output)
 
 
 def masked_scatter_backward(grad_output: Tensor, mask: Tensor, sizes: Sequence[int]) -> Tensor:
@@ -171,9 +165,7 @@ def upsample_linear1d_backward(
 
 def infinitely_differentiable_gelu_backward(grad: Tensor, self: Tensor) -> Any:
     """The gradient of `gelu`."""
-    from flambeau.nn.functional import gelu
-
-    return gradients_of(gelu, [self], [0], grad)[0]
+    return gradients_of(torch.nn.functional.gelu, [self], [0], grad)[0]
 
 
 def masked_select_backward(grad: Tensor, input: Tensor, mask: Tensor) -> Tensor:
@@ -183,9 +175,7 @@ def masked_select_backward(grad: Tensor, input: Tensor, mask: Tensor) -> Tensor:
 
 def cumprod_backward(grad: Tensor, input: Tensor, dim: int, output: Tensor) -> Any:
     """The gradient of `cumprod`."""
-    from flambeau import cumprod
-
-    return gradients_of(cumprod, [input, dim], [0], grad)[0]
+    return gradients_of(torch.cumprod, [input, dim], [0], grad)[0]
 
 
 def cummaxmin_backward(grad: Tensor, input: Tensor, indices: Tensor, dim: int) -> Tensor:
@@ -198,10 +188,11 @@ def _flash_attention_backward(
     is_causal: bool, *, attn_mask: Tensor | None = None, scale: float | None = None,
 ) -> tuple[Tensor | None, ...]:  # fmt: skip
     """The gradients of attention by query, key and value."""
-    from flambeau.nn.functional import scaled_dot_product_attention
 
     def attend(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        return scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale=scale)
+        return torch.nn.functional.scaled_dot_product_attention(
+            query, key, value, attn_mask, dropout_p, is_causal, scale=scale
+        )
 
     return tuple(gradients_of(attend, [query, key, value], range(3), grad_out).values())
 

@@ -6,6 +6,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import flambeau as torch
+from flambeau.nn import functional
+
 from ..._core.dtype import bool_
 from ..._core.names.absent import refusal
 from ..._core.reduction import REDUCTIONS
@@ -71,19 +74,15 @@ def cross_entropy_loss(
     label_smoothing: float = 0.0,
 ) -> Tensor:  # fmt: skip
     """`nn.functional.cross_entropy`, the kind of reduction as a number."""
-    from flambeau.nn.functional import cross_entropy
-
     options: Any = {"reduction": REDUCTIONS[reduction], "label_smoothing": label_smoothing}
-    return cross_entropy(input, target, weight, ignore_index=ignore_index, **options)
+    return functional.cross_entropy(input, target, weight, ignore_index=ignore_index, **options)
 
 
 def nll_loss_nd(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = 1, ignore_index: int = -100
 ) -> Tensor:
     """`nn.functional.nll_loss`, the kind of reduction as a number."""
-    from flambeau.nn.functional import nll_loss
-
-    return nll_loss(input, target, weight, ignore_index=ignore_index, reduction=REDUCTIONS[reduction])
+    return functional.nll_loss(input, target, weight, ignore_index=ignore_index, reduction=REDUCTIONS[reduction])
 
 
 def _between(mode: str) -> Any:
@@ -91,8 +90,6 @@ def _between(mode: str) -> Any:
 
     def upsample(input: Tensor, output_size: Any, *args: Any, **kwargs: Any) -> Tensor:
         """An image of another size: to a size, by scales, or by scales that give that size."""
-        from flambeau.nn.functional import interpolate
-
         align = kwargs.get("align_corners", args[0] if aligns and args else None)
         rest = [*args[aligns:], *(value for name, value in kwargs.items() if name != "align_corners")]
         scales = next((each for each in rest if isinstance(each, (list, tuple))), rest)
@@ -100,8 +97,8 @@ def _between(mode: str) -> Any:
             sizes = [int(extent * scale) for extent, scale in zip(input.shape[2:], scales, strict=True)]
             if output_size is None or list(output_size) == sizes:
                 options: Any = {"recompute_scale_factor": False, "align_corners": align}
-                return interpolate(input, None, list(scales), mode, **options)
-        return interpolate(input, output_size, None, mode, align)
+                return functional.interpolate(input, None, list(scales), mode, **options)
+        return functional.interpolate(input, output_size, None, mode, align)
 
     return upsample
 
@@ -130,9 +127,7 @@ def _sparse_mm_reduce_impl(input: Tensor, other: Tensor, reduce: str) -> tuple[T
 
 def kl_div(self: Tensor, target: Tensor, reduction: int = 1, *, log_target: bool = False) -> Tensor:
     """`nn.functional.kl_div` without its advice."""
-    from flambeau import xlogy
-
-    losses = target.exp() * (target - self) if log_target else xlogy(target, target) - target * self
+    losses = target.exp() * (target - self) if log_target else torch.xlogy(target, target) - target * self
     return (losses, losses.mean(), losses.sum())[reduction] if reduction in range(3) else losses
 
 
@@ -160,13 +155,11 @@ def nll_loss_forward(
     self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
 ) -> tuple[Tensor, Tensor]:
     """`nn.functional.nll_loss`, and the weights of all targets together."""
-    from flambeau import ones
-
     loss = nll_loss_nd(self, target, weight, reduction, ignore_index)
     if REDUCTIONS[reduction] == "none" and self.ndim > 1:
         return loss, self.new_zeros([])
     kept = target != ignore_index
-    weights = ones(self.shape[min(1, self.ndim - 1)], dtype=self.dtype) if weight is None else weight
+    weights = torch.ones(self.shape[min(1, self.ndim - 1)], dtype=self.dtype) if weight is None else weight
     return loss, weights[target[kept]].sum()
 
 
@@ -175,93 +168,70 @@ nll_loss2d_forward = nll_loss_forward
 
 def multilabel_margin_loss_forward(self: Tensor, target: Tensor, reduction: int) -> tuple[Tensor, Tensor]:
     """`nn.functional.multilabel_margin_loss`, and which classes are targets."""
-    from flambeau import where
-    from flambeau.nn.functional import multilabel_margin_loss
-
     given = (target >= 0).cumprod(-1).bool()
-    places = where(given, target, 0)
+    places = torch.where(given, target, 0)
     is_target = self.new_zeros(target.shape).scatter_add_(-1, places, given.to(self.dtype)).clamp_(max=1)
-    return multilabel_margin_loss(self, target, reduction=REDUCTIONS[reduction]), is_target
+    return functional.multilabel_margin_loss(self, target, reduction=REDUCTIONS[reduction]), is_target
 
 
 def log_sigmoid_forward(self: Tensor) -> tuple[Tensor, Tensor]:
     """`nn.functional.logsigmoid`, and what its derivative uses: exp(-abs(self))."""
-    from flambeau.nn.functional import logsigmoid
-
-    return logsigmoid(self), (-self.abs()).exp()
+    return functional.logsigmoid(self), (-self.abs()).exp()
 
 
 def rrelu_with_noise(
     self: Tensor, noise: Tensor, lower: Any = 0.125, upper: Any = 1 / 3, training: bool = False, generator: Any = None
 ) -> Any:
     """`nn.functional.rrelu`, with the slopes that were drawn stored in `noise`."""
-    from flambeau import where
-
     from ..._ops.pointwise.activation import _slopes
 
     if not training:
-        return where(self < 0, self * ((float(lower) + float(upper)) / 2), self)
+        return torch.where(self < 0, self * ((float(lower) + float(upper)) / 2), self)
     noise.copy_(_slopes(self, float(lower), float(upper), generator))
     return self * noise
 
 
 def _prelu_kernel(self: Tensor, weight: Tensor) -> Any:
     """`prelu`, with a weight that has as many dimensions as the input."""
-    from flambeau import where
-
-    return where(self > 0, self, weight * self)
+    return torch.where(self > 0, self, weight * self)
 
 
 def _cdist_forward(x1: Tensor, x2: Tensor, p: float, compute_mode: int | None) -> Tensor:
     """The distances of `torch.cdist`, in other operators."""
-    from flambeau import cdist
-
-    return cdist(x1, x2, p)
+    return torch.cdist(x1, x2, p)
 
 
 def _pdist_forward(self: Tensor, p: float = 2.0) -> Tensor:
     """The distances of `nn.functional.pdist`, in other operators."""
-    from flambeau.nn.functional import pdist
-
-    return pdist(self, p)
+    return functional.pdist(self, p)
 
 
 def _linalg_det(A: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """`linalg.det` with the factors from which it comes."""
-    from flambeau import linalg
-
-    return linalg.det(A), *linalg.lu_factor_ex(A)[:2]
+    return torch.linalg.det(A), *torch.linalg.lu_factor_ex(A)[:2]
 
 
 def _linalg_slogdet(A: Tensor) -> tuple[Tensor, ...]:
     """`linalg.slogdet` with the factors from which it comes."""
-    from flambeau import linalg
-
-    return *linalg.slogdet(A), *linalg.lu_factor_ex(A)[:2]
+    return *torch.linalg.slogdet(A), *torch.linalg.lu_factor_ex(A)[:2]
 
 
 def _linalg_solve_ex(A: Tensor, B: Tensor, left: bool = True, check_errors: bool = False) -> tuple[Tensor, ...]:
     """`linalg.solve_ex` with the factors from which it comes."""
-    from flambeau import linalg
-
-    result, info = linalg.solve_ex(A, B, left=left, check_errors=check_errors)
-    return result, *linalg.lu_factor_ex(A)[:2], info
+    result, info = torch.linalg.solve_ex(A, B, left=left, check_errors=check_errors)
+    return result, *torch.linalg.lu_factor_ex(A)[:2], info
 
 
 def _linalg_svd(A: Tensor, full_matrices: bool = False, compute_uv: bool = True, driver: Any = None) -> Any:
     """`linalg.svd`, or the singular values alone."""
-    from flambeau import linalg
-
     if compute_uv:
-        return tuple(linalg.svd(A, full_matrices))
-    return A.new_empty([0]), linalg.svdvals(A), A.new_empty([0])
+        return tuple(torch.linalg.svd(A, full_matrices))
+    return A.new_empty([0]), torch.linalg.svdvals(A), A.new_empty([0])
 
 
 def _linalg_eigh(A: Tensor, UPLO: str = "L", compute_v: bool = True) -> Any:
     """`linalg.eigh`, or the eigenvalues alone."""
-    from flambeau import linalg
-
-    return tuple(linalg.eigh(A, UPLO)) if compute_v else (linalg.eigvalsh(A, UPLO), A.new_empty([0]))
+    return tuple(torch.linalg.eigh(A, UPLO)) if compute_v else (torch.linalg.eigvalsh(A, UPLO), A.new_empty([0]))
 
 
 def _linalg_check_errors(info: Tensor, api_name: str, is_matrix: bool) -> None:
@@ -284,13 +254,10 @@ def _scaled_dot_product_flash_attention_for_cpu(
     attn_mask: Tensor | None = None, scale: float | None = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Attention, and the logarithms of the sums of the exponentials of its scores."""
-    from flambeau import ones
-    from flambeau.nn.functional import scaled_dot_product_attention
-
-    result = scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale=scale)
+    result = functional.scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale=scale)
     scores = query @ key.transpose(-2, -1) * (query.shape[-1] ** -0.5 if scale is None else scale)
     if is_causal:
-        hidden = ones(scores.shape[-2:], dtype=bool_).tril().logical_not()
+        hidden = torch.ones(scores.shape[-2:], dtype=bool_).tril().logical_not()
         scores = scores.masked_fill(hidden, -math.inf)
     if attn_mask is not None:
         scores = scores.masked_fill(~attn_mask, -math.inf) if attn_mask.dtype is bool_ else scores + attn_mask
@@ -298,9 +265,7 @@ def _scaled_dot_product_flash_attention_for_cpu(
 
 
 def _unique_consecutive(self: Tensor, dim: int | None, inverse: bool, counts: bool) -> tuple[Tensor, ...]:
-    from flambeau import unique_consecutive
-
-    found = unique_consecutive(self, True, True, dim)
+    found = torch.unique_consecutive(self, True, True, dim)
     empty = found[1].new_empty([0])
     return found[0], found[1] if inverse or dim is not None else empty, found[2] if counts or dim is not None else empty
 
@@ -335,10 +300,8 @@ def _batch_norm_impl_index(
     eps: float, cudnn_enabled: bool,
 ) -> tuple[Any, ...]:  # fmt: skip
     """`native_batch_norm`, the memory that a kernel of a device reserves, and which kernel ran."""
-    from flambeau import native_batch_norm, uint8
-
-    results = native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
-    return *results, input.new_empty([0], dtype=uint8), 0
+    results = torch.native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
+    return *results, input.new_empty([0], dtype=torch.uint8), 0
 
 
 def _embedding_bag(
@@ -347,11 +310,9 @@ def _embedding_bag(
     padding_idx: int = -1,
 ) -> tuple[Tensor, ...]:  # fmt: skip
     """`torch.embedding_bag`, which has None where there is no padding."""
-    from flambeau import embedding_bag
-
     padding = None if padding_idx < 0 else padding_idx
     options = scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding
-    return tuple(embedding_bag(weight, indices, offsets, *options))
+    return tuple(torch.embedding_bag(weight, indices, offsets, *options))
 
 
 _embedding_bag_forward_only = _embedding_bag
@@ -360,8 +321,6 @@ _embedding_bag_forward_only = _embedding_bag
 def _fractional(dims: int) -> Any:
     def pool(self: Tensor, kernel_size: Any, output_size: Any, random_samples: Tensor) -> Any:
         """`fractional_max_pool2d` or `3d` with the places of the elements."""
-        from flambeau.nn import functional
-
         function = getattr(functional, f"fractional_max_pool{dims}d")
         return function(self, kernel_size, output_size, None, True, random_samples)
 
@@ -399,20 +358,15 @@ _cast_Half, _cast_Int, _cast_Long, _cast_Short = map(_cast, ("half", "int", "lon
 
 def _aminmax(self: Tensor, *dim_and_keepdim: Any) -> tuple[Tensor, ...]:
     """The extremes of `torch.aminmax`, in other operators."""
-    from flambeau import aminmax
-
-    return tuple(aminmax(self, **dict(zip(("dim", "keepdim"), dim_and_keepdim, strict=False))))
+    return tuple(torch.aminmax(self, **dict(zip(("dim", "keepdim"), dim_and_keepdim, strict=False))))
 
 
 def _addmm_activation(
     self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1, use_gelu: bool = False
 ) -> Tensor:
     """`addmm`, then `relu` or `gelu`."""
-    from flambeau import addmm
-    from flambeau.nn.functional import gelu
-
-    result = addmm(self, mat1, mat2, beta=beta, alpha=alpha)
-    return gelu(result, approximate="tanh") if use_gelu else result.relu()
+    result = torch.addmm(self, mat1, mat2, beta=beta, alpha=alpha)
+    return functional.gelu(result, approximate="tanh") if use_gelu else result.relu()
 
 
 def _scaled_dot_product_attention_math(
@@ -420,28 +374,22 @@ def _scaled_dot_product_attention_math(
     is_causal: bool = False, dropout_mask: Any = None, *, scale: float | None = None, enable_gqa: bool = False,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Attention, and its weights."""
-    from flambeau import ones
-
     if enable_gqa:
         key, value = (each.repeat_interleave(query.shape[-3] // each.shape[-3], -3) for each in (key, value))
     scores = query @ key.transpose(-2, -1) * (query.shape[-1] ** -0.5 if scale is None else scale)
     if is_causal:
-        attn_mask = ones(scores.shape[-2:], dtype=bool_).tril()
+        attn_mask = torch.ones(scores.shape[-2:], dtype=bool_).tril()
     if attn_mask is not None:
         scores = scores.masked_fill(~attn_mask, -math.inf) if attn_mask.dtype is bool_ else scores + attn_mask
     weights = scores.softmax(-1)
     if dropout_p:
-        from flambeau.nn.functional import dropout
-
-        return dropout(weights, dropout_p) @ value, weights
+        return functional.dropout(weights, dropout_p) @ value, weights
     return weights @ value, weights
 
 
 def _weight_norm_interface(v: Tensor, g: Tensor, dim: int = 0) -> tuple[Tensor, Tensor]:
     """A weight of a direction and a length, and the norms of the direction."""
-    from flambeau import norm_except_dim
-
-    norms = norm_except_dim(v, 2, dim)
+    norms = torch.norm_except_dim(v, 2, dim)
     return v * (g / norms), norms
 
 
@@ -457,16 +405,12 @@ def _grad_sum_to_size(self: Tensor, size: Any) -> Tensor:
 
 def _infer_size(a: Any, b: Any) -> list[int]:
     """The shape that two shapes are broadcast to."""
-    from flambeau import broadcast_shapes
-
-    return list(broadcast_shapes(a, b))
+    return list(torch.broadcast_shapes(a, b))
 
 
 def _dim_arange(like: Tensor, dim: int) -> Tensor:
     """The numbers of the places along a dimension."""
-    from flambeau import arange
-
-    return arange(like.shape[dim])
+    return torch.arange(like.shape[dim])
 
 
 def _functional_assert_async(self: Tensor, assert_msg: str, dep_token: Tensor) -> Tensor:
@@ -519,10 +463,8 @@ def stft(
     normalized: bool = False, onesided: Any = None, return_complex: Any = None, align_to_window: Any = None,
 ) -> Tensor:  # fmt: skip
     """`torch.stft` without padding."""
-    from flambeau import stft as transform
-
     options = {"normalized": normalized, "onesided": onesided, "return_complex": return_complex}
-    return transform(self, n_fft, hop_length, win_length, window, center=False, **options)
+    return torch.stft(self, n_fft, hop_length, win_length, window, center=False, **options)
 
 
 def _stft_center(
@@ -531,10 +473,8 @@ def _stft_center(
     align_to_window: Any = None,
 ) -> Tensor:  # fmt: skip
     """`torch.stft`."""
-    from flambeau import stft as transform
-
     options = {"normalized": normalized, "onesided": onesided, "return_complex": return_complex}
-    return transform(self, n_fft, hop_length, win_length, window, center=center, pad_mode=pad_mode, **options)
+    return torch.stft(self, n_fft, hop_length, win_length, window, center=center, pad_mode=pad_mode, **options)
 
 
 def _to_device(
@@ -547,34 +487,26 @@ def _to_device(
 
 def _efficientzerotensor(size: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, **_: Any) -> Tensor:
     """Zeros."""
-    from flambeau import zeros
-
-    return zeros(size, dtype=dtype, device=device)
+    return torch.zeros(size, dtype=dtype, device=device)
 
 
 def _histogramdd_bin_edges(
     self: Tensor, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False
 ) -> list[Tensor]:
     """The edges of the bins of `histogramdd`."""
-    from flambeau import histogramdd
-
-    return list(histogramdd(self, bins, range=range, weight=weight, density=density).bin_edges)
+    return list(torch.histogramdd(self, bins, range=range, weight=weight, density=density).bin_edges)
 
 
 def _histogramdd_from_bin_cts(
     self: Tensor, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False
 ) -> Any:
     """The counts of `histogramdd`."""
-    from flambeau import histogramdd
-
-    return histogramdd(self, bins, range=range, weight=weight, density=density).hist
+    return torch.histogramdd(self, bins, range=range, weight=weight, density=density).hist
 
 
 def _histogramdd_from_bin_tensors(self: Tensor, bins: Any, *, weight: Any = None, density: bool = False) -> Any:
     """The counts of `histogramdd` in bins that are given by their edges."""
-    from flambeau import histogramdd
-
-    return histogramdd(self, list(bins), weight=weight, density=density).hist
+    return torch.histogramdd(self, list(bins), weight=weight, density=density).hist
 
 
 COMPOSED: dict[str, Callable[..., Any]] = {

@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import flambeau as torch
+
 from ..._core.reduction import REDUCTIONS
 from ..._core.tensor import Tensor
 from ..._dispatch.public.operator_forms import OperatorForm, forms_of_functional
@@ -13,16 +15,12 @@ from ..._dispatch.public.operator_forms import OperatorForm, forms_of_functional
 
 @functools.cache
 def _torch() -> Any:
-    import flambeau
-
-    return flambeau
+    return torch
 
 
 @functools.cache
 def _functional() -> Any:
-    from ...nn import functional
-
-    return functional
+    return torch.nn.functional
 
 
 def _reduction(number: Any) -> str:

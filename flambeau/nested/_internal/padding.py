@@ -5,44 +5,40 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import flambeau as torch
+
 from ..._core.tensor import Tensor
 from .nested_tensor import NestedTensor
 
 
 def padded(nested: NestedTensor, padding: float, output_size: Sequence[int] | None = None) -> Tensor:
     """Dimension 0 are the rows, the ragged one is as long as the longest, with `padding` behind what is shorter."""
-    from ... import arange, cat, where
-
     values = nested._inner
     place = nested._ragged_idx - 1
     lengths, begin = nested.row_lengths(), nested._offsets[:-1]
     longest = nested._get_max_seqlen() if len(nested) else 0
-    steps = arange(longest, device=values.device)
+    steps = torch.arange(longest, device=values.device)
     inside = steps < lengths[:, None]
     first = values.movedim(place, 0)
     filler = first.new_full((1, *first.shape[1:]), padding)
-    index = where(inside, begin[:, None] + steps, first.size(0))
-    result = cat([first, filler])[index].movedim(1, place + 1)
+    index = torch.where(inside, begin[:, None] + steps, first.size(0))
+    result = torch.cat([first, filler])[index].movedim(1, place + 1)
     return result if output_size is None else _grown(result, padding, output_size)
 
 
 def _grown(tensor: Tensor, padding: float, sizes: Sequence[int]) -> Tensor:
-    from ...nn.functional import pad
-
     if any(wanted < size for wanted, size in zip(sizes, tensor.shape, strict=True)):
         raise RuntimeError(
             f"Value in output_size is less than NestedTensor padded size: {list(sizes)} below {list(tensor.shape)}"
         )
     widths = [each for wanted, size in zip(sizes, tensor.shape, strict=True) for each in (wanted - size, 0)]
-    return pad(tensor, widths[::-1], value=padding)
+    return torch.nn.functional.pad(tensor, widths[::-1], value=padding)
 
 
 def unpadded(tensor: Tensor, like: NestedTensor, ragged: int) -> NestedTensor:
     """The rows of a tensor without what fills them up: as long as those of `like`, along `ragged`."""
-    from ... import arange
-
     lengths = like.row_lengths()
-    inside = arange(tensor.size(ragged), device=tensor.device) < lengths[:, None]
+    inside = torch.arange(tensor.size(ragged), device=tensor.device) < lengths[:, None]
     values = tensor.movedim(ragged, 1)[inside].movedim(0, ragged - 1)
     if like._lengths is None:
         return like.like(values, ragged)
@@ -50,9 +46,7 @@ def unpadded(tensor: Tensor, like: NestedTensor, ragged: int) -> NestedTensor:
 
 
 def _bounds(lengths: Tensor) -> Tensor:
-    from ... import cat
-
-    return cat([lengths.new_zeros(1), lengths.cumsum(0)])
+    return torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
 
 
 def for_each_element(dense: Any, nested: NestedTensor, name: str) -> Any:

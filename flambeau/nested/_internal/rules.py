@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import flambeau as torch
+
 from ..._core.tensor import Tensor
 from ..._dispatch.public.overrides import original_of
 from ..._torch._subclasses.carrier import is_no_op
@@ -148,9 +150,7 @@ def _along_rows(func: Any, input: NestedTensor, dims: list[int], keepdim: bool, 
     name = func.__name__
     neutral = _NEUTRAL[name]
     if neutral in (float("inf"), float("-inf")) and not input.dtype.is_floating_point:
-        from ... import iinfo
-
-        limits = iinfo(input.dtype)
+        limits = torch.iinfo(input.dtype)
         neutral = limits.max if neutral > 0 else limits.min
     full = padded(input, neutral)
     where = dims if len(dims) > 1 else dims[0]
@@ -359,8 +359,6 @@ def _attention(
     **options: Any,
 ) -> NestedTensor:  # fmt: skip
     """Row by row: each row attends to itself."""
-    from ... import cat
-
     if not all(isinstance(each, NestedTensor) for each in (query, key, value)):
         raise RuntimeError("scaled_dot_product_attention(): query, key and value are nested tensors, or none is")
     if attn_mask is not None:
@@ -368,7 +366,7 @@ def _attention(
     rows = zip(*(_unbind(None, each) for each in (query, key, value)), strict=True)
     place = query._ragged_idx - 1
     results = [func(*each, None, dropout_p, is_causal, **options) for each in rows]
-    joined = cat([each.movedim(place, 0) for each in results]).movedim(0, place)
+    joined = torch.cat([each.movedim(place, 0) for each in results]).movedim(0, place)
     like: NestedTensor = query
     return like.like(joined)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+import flambeau as torch
+
 from ..._core.tensor import Tensor
 
 __all__ = ["AuxRequest", "varlen_attn", "varlen_attn_out"]
@@ -25,15 +27,13 @@ def _pages(pool: Tensor, table: Tensor, length: int) -> Tensor:
 
 def _one(q: Tensor, k: Tensor, v: Tensor, scale: float, window: tuple[int, int]) -> tuple[Tensor, Tensor]:
     """Attention of one sequence, (tokens, heads, width), and the logarithms of its sums, (heads, tokens)."""
-    from ... import arange
-
     groups = q.shape[1] // k.shape[1]
     k, v = (each.repeat_interleave(groups, 1) if groups > 1 else each for each in (k, v))
     scores = (q.transpose(0, 1).float() @ k.permute(1, 2, 0).float()) * scale
     left, right = window
     if left >= 0 or right >= 0:
         # The last query stands beside the last key.
-        distance = arange(k.shape[0]) - (arange(q.shape[0]) + k.shape[0] - q.shape[0]).unsqueeze(1)
+        distance = torch.arange(k.shape[0]) - (torch.arange(q.shape[0]) + k.shape[0] - q.shape[0]).unsqueeze(1)
         hidden = (distance > right) if right >= 0 else distance > k.shape[0]
         if left >= 0:
             hidden = hidden | (distance < -left)
@@ -54,8 +54,6 @@ def varlen_attn(
     Sequence i has the queries from `cu_seq_q[i]` to `cu_seq_q[i + 1]`; `window_size` says how far to the left and to
     the right a query sees, -1 meaning all the way. With `block_table`, keys and values are pages of a pool.
     """
-    from ... import cat
-
     if not enable_gqa and query.shape[1] != key.shape[-2]:
         raise ValueError(f"{query.shape[1]} heads of queries and {key.shape[-2]} of keys need enable_gqa=True")
     if query.shape[1] % key.shape[-2]:
@@ -78,8 +76,8 @@ def varlen_attn(
         result, logarithms = _one(q, k, v, factor, window_size)
         results.append(result)
         sums.append(logarithms)
-    whole = cat(results)
-    return (whole, cat(sums, 1)) if return_aux is not None and return_aux.lse else whole
+    whole = torch.cat(results)
+    return (whole, torch.cat(sums, 1)) if return_aux is not None and return_aux.lse else whole
 
 
 def varlen_attn_out(

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+import flambeau as torch
+
 from ..._core.dtype import dtype as DType
 from ..._core.dtype import float32
 from ..._core.names.same_as import same_as
@@ -171,15 +173,15 @@ class FuzzedSparseTensor(FuzzedTensor):
         size: Sequence[int], dtype: DType, sparse_dim: int, nnz: int, is_coalesced: bool
     ) -> Any:
         """`nnz` random elements; coalesced ones are fewer where places coincide, others are there twice."""
-        from ... import cat, sparse_coo_tensor
-
         values = FuzzedTensor.default_tensor_constructor((nnz, *size[sparse_dim:]), dtype)
         places = rand(sparse_dim, nnz)
         places = (places * _column(size[:sparse_dim])).long()
         if is_coalesced:
-            return sparse_coo_tensor(places, values, tuple(size)).coalesce()
+            return torch.sparse_coo_tensor(places, values, tuple(size)).coalesce()
         half = nnz // 2
-        return sparse_coo_tensor(cat([places[:, :half]] * 2, 1), cat([values[:half]] * 2), tuple(size))
+        return torch.sparse_coo_tensor(
+            torch.cat([places[:, :half]] * 2, 1), torch.cat([values[:half]] * 2), tuple(size)
+        )
 
     def _make_tensor(self, params: dict[str, Any], state: Any) -> tuple[Tensor, dict[str, Any]]:
         size, _, _ = self._sizes(params)
@@ -198,9 +200,7 @@ class FuzzedSparseTensor(FuzzedTensor):
 
 
 def _column(lengths: Sequence[int]) -> Tensor:
-    from ... import tensor
-
-    return tensor([float(each) for each in lengths]).unsqueeze(1)
+    return torch.tensor([float(each) for each in lengths]).unsqueeze(1)
 
 
 class Fuzzer:

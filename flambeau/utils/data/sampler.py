@@ -6,6 +6,8 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Any, Generic, TypeVar
 
+import flambeau as torch
+
 from ..._core.generator import Generator, default_generator
 
 __all__ = [
@@ -24,9 +26,7 @@ _BLOCK = 32
 
 def random_seed(generator: Generator | None) -> int:
     """A seed drawn from `generator`, or from the default one."""
-    from ... import empty, int64
-
-    seed: int = empty((), dtype=int64).random_(generator=generator or default_generator).item()
+    seed: int = torch.empty((), dtype=torch.int64).random_(generator=generator or default_generator).item()
     return seed
 
 
@@ -118,8 +118,6 @@ class RandomSampler(Sampler[int]):
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self) -> Iterator[int]:
-        from ... import randperm
-
         size = len(self.data_source)
         generator = self.generator
         if generator is None:
@@ -128,20 +126,18 @@ class RandomSampler(Sampler[int]):
             yield from _draws(size, self.num_samples, generator)
             return
         for _ in range(self.num_samples // size):
-            yield from randperm(size, generator=generator).tolist()
+            yield from torch.randperm(size, generator=generator).tolist()
         # Drawn even if nothing is taken from it: a generator that goes on being used must stand where PyTorch's does.
-        yield from randperm(size, generator=generator).tolist()[: self.num_samples % size]
+        yield from torch.randperm(size, generator=generator).tolist()[: self.num_samples % size]
 
     def __len__(self) -> int:
         return self.num_samples
 
 
 def _draws(size: int, count: int, generator: Generator) -> Iterator[int]:
-    from ... import int64, randint
-
     for start in range(0, count, _BLOCK):
         block = min(_BLOCK, count - start)
-        yield from randint(size, (block,), dtype=int64, generator=generator).tolist()
+        yield from torch.randint(size, (block,), dtype=torch.int64, generator=generator).tolist()
 
 
 class SubsetRandomSampler(Sampler[int]):
@@ -163,9 +159,7 @@ class SubsetRandomSampler(Sampler[int]):
         self.generator = generator
 
     def __iter__(self) -> Iterator[int]:
-        from ... import randperm
-
-        for position in randperm(len(self.indices), generator=self.generator).tolist():
+        for position in torch.randperm(len(self.indices), generator=self.generator).tolist():
             yield self.indices[position]
 
     def __len__(self) -> int:
@@ -200,13 +194,11 @@ class WeightedRandomSampler(Sampler[int]):
         replacement: bool = True,
         generator: Generator | None = None,
     ) -> None:
-        from ... import as_tensor, float64
-
         if not _is_positive_int(num_samples):
             raise ValueError(f"num_samples should be a positive integer value, but got num_samples={num_samples}")
         if not isinstance(replacement, bool):
             raise ValueError(f"replacement should be a boolean value, but got replacement={replacement}")
-        tensor = as_tensor(weights, dtype=float64)
+        tensor = torch.as_tensor(weights, dtype=torch.float64)
         if tensor.dim() != 1:
             raise ValueError(f"weights should be a 1d sequence but given weights have shape {tuple(tensor.shape)}")
         self.weights = tensor
@@ -215,9 +207,7 @@ class WeightedRandomSampler(Sampler[int]):
         self.generator = generator
 
     def __iter__(self) -> Iterator[int]:
-        from ... import multinomial
-
-        drawn = multinomial(self.weights, self.num_samples, self.replacement, generator=self.generator)
+        drawn = torch.multinomial(self.weights, self.num_samples, self.replacement, generator=self.generator)
         yield from drawn.tolist()
 
     def __len__(self) -> int:

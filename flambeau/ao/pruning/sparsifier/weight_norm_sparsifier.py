@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import flambeau as torch
+
 from ...._core.tensor import Tensor
 from .base_sparsifier import BaseSparsifier
 
@@ -52,8 +54,6 @@ class WeightNormSparsifier(BaseSparsifier):
         **kwargs: Any,
     ) -> None:
         """Choose the blocks, and in them the weights, that become zero."""
-        from .... import ones_like, zeros_like
-
         height, width = sparse_block_shape
         if zeros_per_block > height * width:
             raise ValueError(
@@ -63,29 +63,29 @@ class WeightNormSparsifier(BaseSparsifier):
             raise ValueError("Number of zeros per block should be positive.")
         mask = self._mask_of(module, tensor_name)
         if sparsity_level <= 0 or zeros_per_block == 0:
-            mask.mask = ones_like(mask.mask)
+            mask.mask = torch.ones_like(mask.mask)
             return
         if sparsity_level >= 1 and zeros_per_block == height * width:
-            mask.mask = zeros_like(mask.mask)
+            mask.mask = torch.zeros_like(mask.mask)
             return
         sizes = self.norm_fn(getattr(module, tensor_name).detach())
         blocks = _blocks(sizes, height, width)
-        means = blocks.sum(-1) / _blocks(ones_like(sizes), height, width).sum(-1)  # of what is inside, at the edges too
+        means = blocks.sum(-1) / _blocks(torch.ones_like(sizes), height, width).sum(
+            -1
+        )  # of what is inside, at the edges too
         stays = _largest(means.flatten(), sparsity_level).reshape(*blocks.shape[:-1], 1)
         if zeros_per_block == height * width:
             kept = stays.expand(blocks.shape).to(sizes.dtype)
         else:
             smallest = blocks.argsort(-1)[..., :zeros_per_block]
-            kept = stays | ones_like(blocks).bool().scatter(-1, smallest, False)
+            kept = stays | torch.ones_like(blocks).bool().scatter(-1, smallest, False)
         mask.mask = _together(kept, height, width)[: sizes.size(0), : sizes.size(1)].contiguous()
 
 
 def _blocks(matrix: Tensor, height: int, width: int) -> Tensor:
     """Blocks by row and column, each with its elements in the last dimension; what is missing at the edges is zero."""
-    from ....nn.functional import pad
-
     rows, columns = matrix.shape
-    whole = pad(matrix, (0, -columns % width, 0, -rows % height))
+    whole = torch.nn.functional.pad(matrix, (0, -columns % width, 0, -rows % height))
     parts = whole.unflatten(1, (-1, width)).unflatten(0, (-1, height))
     return parts.transpose(1, 2).flatten(2)
 
@@ -97,8 +97,6 @@ def _together(blocks: Tensor, height: int, width: int) -> Tensor:
 
 def _largest(sizes: Tensor, share_of_zeros: float) -> Tensor:
     """Where the largest are, without a share of the smallest: never without all unless the share is whole."""
-    from .... import ones_like
-
     number = sizes.numel()
     zeros = number if share_of_zeros >= 1 else min(round(share_of_zeros * number), number - 1)
-    return ones_like(sizes).bool().scatter(0, sizes.argsort()[:zeros], False)
+    return torch.ones_like(sizes).bool().scatter(0, sizes.argsort()[:zeros], False)

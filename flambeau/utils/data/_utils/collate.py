@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+import flambeau as torch
+
 from ...._core.tensor import Tensor
 from . import shared
 from .pin_memory import rebuilt
@@ -41,12 +43,10 @@ def default_convert(data: Any) -> Any:
         >>> torch.utils.data.default_convert([numpy.ones(2), "text"])
         [tensor([1., 1.], dtype=torch.float64), 'text']
     """
-    from .... import as_tensor
-
     if isinstance(data, Tensor):
         return data
     if isinstance(data, (np.ndarray, np.generic)):
-        return data if data.dtype.kind in _NO_TENSOR else as_tensor(data)
+        return data if data.dtype.kind in _NO_TENSOR else torch.as_tensor(data)
     if isinstance(data, collections.abc.Mapping):
         return rebuilt(data, {key: default_convert(value) for key, value in data.items()})
     if isinstance(data, tuple) and not hasattr(data, "_fields"):
@@ -91,8 +91,6 @@ def _collate_sequences(batch: Any, collate_fn_map: CollateMap | None) -> Any:
 
 def collate_tensor_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Tensor:
     """A stack of tensors, made in shared memory if a worker process makes it."""
-    from .... import stack
-
     first = batch[0]
     shape = first._array.shape
     total = first._array.nbytes * len(batch)
@@ -102,7 +100,7 @@ def collate_tensor_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -
         for row, tensor in zip(array, batch, strict=True):
             row[...] = tensor._array
         return Tensor._from_parts((array, first._kind, [0, None]))
-    return stack(batch, 0)
+    return torch.stack(batch, 0)
 
 
 def _alike(tensor: Any, first: Tensor, shape: tuple[int, ...]) -> bool:
@@ -117,32 +115,24 @@ def _alike(tensor: Any, first: Tensor, shape: tuple[int, ...]) -> bool:
 
 def collate_numpy_array_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
     """A stack of NumPy arrays as a tensor."""
-    from .... import as_tensor
-
     if batch[0].dtype.kind in _NO_TENSOR:
         raise TypeError(default_collate_err_msg_format.format(batch[0].dtype))
-    return collate([as_tensor(each) for each in batch], collate_fn_map=collate_fn_map)
+    return collate([torch.as_tensor(each) for each in batch], collate_fn_map=collate_fn_map)
 
 
 def collate_numpy_scalar_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Tensor:
     """A tensor of NumPy scalars."""
-    from .... import as_tensor
-
-    return as_tensor(batch)
+    return torch.as_tensor(batch)
 
 
 def collate_float_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Tensor:
     """A float64 tensor of Python floats."""
-    from .... import float64, tensor
-
-    return tensor(batch, dtype=float64)
+    return torch.tensor(batch, dtype=torch.float64)
 
 
 def collate_int_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Tensor:
     """A tensor of Python ints."""
-    from .... import tensor
-
-    return tensor(batch)
+    return torch.tensor(batch)
 
 
 def collate_str_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:

@@ -252,8 +252,11 @@ def grows(small: Any, operand: Any) -> bool:
     most = operand.size * small.size
     if shape and other and shape[-1] == other[-1]:  # such as a weight for each feature
         most //= shape[-1] or 1
-    if most < LARGE:
-        return False
+    return most >= LARGE and _are_large_together(shape, other)
+
+
+@functools.lru_cache(1024)
+def _are_large_together(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
     try:
         return math.prod(joint_shape(shape, other)) >= LARGE
     except ValueError:  # they do not fit: whoever computes says so

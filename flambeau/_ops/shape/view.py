@@ -435,7 +435,7 @@ def _method_squeeze(input: Tensor, dim: Any = None, *more: int) -> Tensor:
     return squeeze(input, (dim, *more) if more else dim)
 
 
-@primitive("UnsqueezeBackward0", axes=Along("dim", extra=1), view=True, self=lambda grad, dim: grad.squeeze(dim))
+@primitive("UnsqueezeBackward0", axes=Along("dim", extra=1), view=True, self=lambda grad, dim: _squeeze_dim(grad, dim))
 def _unsqueeze(self: Array, dim: int) -> Array:
     if dim == 0 and self.ndim == 0:
         return self.reshape(1)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,19 @@ MOST_VARIANTS = 16
 _MOST_PLANS = 256
 
 
+class _Plan(NamedTuple):
+    """What runs operands of certain shapes and strides."""
+
+    kernel: Any
+    shape: tuple[int, ...]
+    followed: int | None
+    """The operand whose order of dimensions in memory the results have; None: they have no gaps."""
+
+    def result(self, dtype: np.dtype[Any], operands: Sequence[Any]) -> Any:
+        """An empty result."""
+        return np.empty(self.shape, dtype) if self.followed is None else np.empty_like(operands[self.followed], dtype)
+
+
 class Pointwise:
     """The compiled form of one body for operands of one dtype each.
 
@@ -46,8 +59,8 @@ class Pointwise:
         self._flat: dict[str, Any] = {}
         self._strided: Any = None
         self._of_one: Any = None
-        self._plans: dict[Any, tuple[Any, tuple[int, ...]]] = {}
-        """By shapes and strides of operands: the kernel and the shape of its results, which have no gaps."""
+        self._plans: dict[Any, _Plan] = {}
+        """By shapes and strides of operands: what `many` found out about them."""
 
     def flat(self, forms: str) -> Any:
         """The kernel for operands without gaps."""
@@ -80,14 +93,9 @@ class Pointwise:
                 return self.flat(CONTIGUOUS + SINGLE)(np.empty(shape, self.results[0]), x, y)
             if x.size == 1 and y.size > 1 and x.ndim <= y.ndim and y.flags.c_contiguous:
                 return self.flat(SINGLE + CONTIGUOUS)(np.empty(y.shape, self.results[0]), x, y)
-            if x.size > 1 and y.size > 1:
-                if shape != y.shape:
-                    shape = joint_shape(shape, y.shape)
-                if len(shape) <= MOST_DIMENSIONS:
-                    model = x if x.shape == shape else y  # if neither has the shape, there is nothing to follow
-                    follows = model.shape == shape and not model.flags.c_contiguous
-                    result = _laid_out_like(model, self.results[0]) if follows else np.empty(shape, self.results[0])
-                    return (self._strided or self.strided())(result, x, y)
+            plan = self._plans.get(((shape, x.strides), (y.shape, y.strides)))
+            if plan is not None:
+                return plan.kernel(plan.result(self.results[0], (x, y)), x, y)
         elif type(y) is not np.ndarray:
             if x.flags.c_contiguous:
                 return self.flat("cn")(np.empty(x.shape, self.results[0]), x, y)
@@ -120,9 +128,8 @@ class Pointwise:
         key = tuple([(each.shape, each.strides) if type(each) is np.ndarray else None for each in operands])
         plan = None if like else self._plans.get(key)
         if plan is not None:
-            kernel, shape = plan
-            results = tuple([np.empty(shape, dtype) for dtype in self.results])
-            kernel(*results, *operands)
+            results = tuple([plan.result(dtype, operands) for dtype in self.results])
+            plan.kernel(*results, *operands)
             return results
         arrays = [each for each in operands if type(each) is np.ndarray]
         shape = arrays[0].shape
@@ -142,16 +149,19 @@ class Pointwise:
         flat = "x" not in forms and CONTIGUOUS in forms
         if flat or (not like and (model is None or model.flags.c_contiguous)):
             results = tuple([np.empty(shape, dtype) for dtype in self.results])
-            if flat or (len(arrays) == len(operands) and len(shape) <= MOST_DIMENSIONS):
-                if len(self._plans) >= _MOST_PLANS:
-                    self._plans.clear()
-                self._plans[key] = self.flat(forms) if flat else self.strided(), shape
         elif like:
             strides = arranged_strides(shape, *like)
             results = tuple([empty_array(shape, strides, dtype) for dtype in self.results])
         else:
             results = tuple([_laid_out_like(model, dtype) for dtype in self.results])
-        if not flat and len(arrays) == len(operands) and len(shape) <= MOST_DIMENSIONS:
+        has_kernel = flat or (len(arrays) == len(operands) and len(shape) <= MOST_DIMENSIONS)
+        if has_kernel and not like and (model is None or 0 not in model.strides):
+            if len(self._plans) >= _MOST_PLANS:
+                self._plans.clear()
+            follows = not flat and model is not None and not model.flags.c_contiguous
+            followed = [each is model for each in operands].index(True) if follows else None
+            self._plans[key] = _Plan(self.flat(forms) if flat else self.strided(), shape, followed)
+        if not flat and has_kernel:
             (self._strided or self.strided())(*results, *arrays)
         else:
             self.into(results, operands, forms if flat else None)

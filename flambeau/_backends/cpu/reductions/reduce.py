@@ -16,6 +16,8 @@ from ...._codegen.types import SCALARS
 from ..memory.workspace import DIRECT, Workspace
 from ..runtime.dtypes import name_of_type, wide_type
 
+_MOST_SPREAD = 2**22
+"""So many elements that are repeated are written out to be reduced."""
 _KINDS = frozenset(("add", "multiply", "maximum", "minimum", "square", "present"))
 _DOUBLE = np.dtype(np.float64)
 
@@ -195,9 +197,10 @@ def _laid_out(array: Any, dims: tuple[int, ...] | None) -> Any:
         return None
     order = list(range(array.ndim))
     if not array.flags.c_contiguous:
-        if any(not step and size > 1 for step, size in zip(array.strides, array.shape, strict=True)):
+        if not any(not step and size > 1 for step, size in zip(array.strides, array.shape, strict=True)):
+            order.sort(key=lambda dim: -abs(array.strides[dim]))
+        elif array.size > _MOST_SPREAD:
             return None  # spread out, it might be too large for the memory
-        order.sort(key=lambda dim: -abs(array.strides[dim]))
         array = np.ascontiguousarray(array.transpose(order))
     runs: list[tuple[int, int]] = []
     for place in sorted((order.index(dim) for dim in dims), reverse=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any
 
@@ -51,3 +52,25 @@ def test_a_kept_plan_says_nothing_about_how_others_want_their_results_laid_out()
         assert kernel.many(rows, turned, like=(turned, rows))[0].strides == turned.strides
         assert kernel.many(rows, turned)[0].strides == rows.strides
         assert kernel.many(turned, rows[:1])[0].strides == turned.strides
+        assert kernel.binary(rows, turned).strides == rows.strides
+        assert kernel.binary(turned, rows).strides == turned.strides
+        assert kernel.binary(rows[:1], turned).strides == turned.strides
+        assert kernel.binary(turned[:, :1], rows[:1]).strides == rows.strides
+
+
+@pytest.mark.parametrize("other", [(96,), (80, 1), (1, 96), (1, 1), (3, 80, 96), (3, 1, 1), (2, 96)])
+@differential
+def test_operands_that_broadcast(T: Any, other: tuple[int, ...]) -> Any:
+    """A second call finds what the first one found out about such operands."""
+    found = []
+    for turned in (False, True):
+        x = (T.arange(80 * 96) % 7 / 7).reshape(96, 80).t() if turned else (T.arange(80 * 96) % 5 / 5).reshape(80, 96)
+        y = (T.arange(math.prod(other)) % 3 / 3).reshape(other)
+        for _ in range(2):
+            try:
+                results = [x * y, x - y, T.maximum(x[::2], y) if len(other) == 1 else x.atan2(y), -x, (x * y).neg()]
+            except RuntimeError as error:
+                found.append("must match the size" in str(error))
+                continue
+            found.append([(each, each.stride()) for each in results])
+    return found

@@ -82,7 +82,7 @@ def test_infinities_and_nan_in_sums() -> None:
 @pytest.mark.parametrize(
     ("x", "dims"),
     [
-        (np.broadcast_to(np.ones((1, 80), np.float32), (60, 80)), (0,)),
+        (np.broadcast_to(np.ones((1, 80), np.float32), (60_000, 80)), (0,)),
         (np.ones((60, 80), bool), (0,)),
         (np.ones((60, 80), np.complex64), (0,)),
         (np.ones((60, 80), np.float32), ()),
@@ -137,3 +137,12 @@ def test_variances_in_one_pass(dtype: str, keepdim: bool, root: bool) -> None:
         np.testing.assert_allclose(mean, exact.mean(dims, keepdims=keepdim), **tight)
     assert variances(x[:, ::2], dims, 1.0, keepdim, root) is None
     assert variances(np.ones((2, 20_000), kind), (1,), 1.0, keepdim, root) is None
+
+
+@pytest.mark.parametrize("dims", [(0,), (1,), (0, 1), (2,), (0, 1, 2)])
+@pytest.mark.parametrize("shape", [(1, 80, 24), (60, 1, 24), (60, 80, 1), (1, 1, 24)])
+def test_repeated_elements_are_written_out(shape: tuple[int, ...], dims: tuple[int, ...]) -> None:
+    x = np.broadcast_to(np.random.default_rng(3).standard_normal(shape), (60, 80, 24))
+    done = reduced("add", x, dims, x.dtype)
+    assert done is not None
+    np.testing.assert_array_equal(done, reduced("add", np.ascontiguousarray(x), dims, x.dtype))

@@ -9,7 +9,7 @@ _IN_NUMPY = (
     "matmul", "mm", "addmm", "bmm", "baddbmm", "copied_like", "contiguous_clone", "clone", "threshold",
     "threshold_backward", "pow_number", "sum_all", "sum_dim", "mean_all", "mean_dim", "rnn_layer", "recurrent_backward",
     "cat", "stack", "mse_loss", "convolution", "convolution_backward", "masked_fill_number",
-    "slice_backward", "select_backward",
+    "slice_backward", "select_backward", "matmul_of_batches", "matmul_of_batches_backward",
 )  # fmt: skip
 """Ops whose kernels are written in NumPy's functions and in those of `_backends/arrays.py`."""
 

@@ -420,7 +420,7 @@ class Compiled:
         expected = None if self.fullgraph or self._attempts else foreseen(self.function)
         if expected is None:
             return self._watched(attempt)
-        now = Watch(expected.codes)
+        now, self._effort.is_cold_recorded = Watch(expected.codes), True
         try:
             recording = self._recorded(attempt, expected, now)
         except Refused as refused:

@@ -79,6 +79,26 @@ def test_attempts_after_a_refusal_have_a_budget_of_calls(monkeypatch: pytest.Mon
     assert call(1.0, 1.0, 1.0, 1.0) == 3  # the last one begins while there is time
 
 
+@pytest.mark.parametrize(("is_recorded", "fewest", "most"), [(False, 1, 2), (True, 60, 72)])
+def test_what_any_first_call_takes_is_not_the_attempts(
+    is_recorded: bool, fewest: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A first call imports modules and makes kernels: had this counted, the next attempt would be 1,200 calls away."""
+    monkeypatch.setattr(effort_module, "_SHORT", 1e-3)
+    clock, effort = Clock(monkeypatch), Effort()
+    effort.is_cold_recorded = is_recorded
+    with effort.counted():
+        assert effort.allows()
+        clock.now += 3.0
+    effort.was_refused = True
+    calls = 0
+    while calls == 0 or not effort.has_time():
+        with effort.counted():
+            clock.now += 0.01
+        calls += 1
+    assert fewest <= calls <= most
+
+
 def test_short_calls_have_the_budget_in_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(effort_module, "_SHORT", 1e-3)
     clock, effort = Clock(monkeypatch), Effort()

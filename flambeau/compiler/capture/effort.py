@@ -31,6 +31,8 @@ _FREE_CALLS = 3
 """All attempts together may take as long as so many plain calls, once a call was refused."""
 _SHARE_OF_REFUSED = 0.25
 """The time that further attempts may take then, beside that of calls."""
+_WATCHED, _RECORDED = 3, 20
+"""A call that is watched or recorded takes as long as so many plain ones."""
 _SHORT = 1e-3
 """Calls that take fewer seconds have the budget in seconds, refused or not: theirs is all that anybody could notice."""
 _QUIET_CALLS = 8
@@ -50,6 +52,10 @@ class Effort:
 
     def __init__(self) -> None:
         self._attempts = 0.0
+        self._cold = 0.0
+        """What attempts took before there was a plain call: imports and the making of kernels are part of it."""
+        self.is_cold_recorded = False
+        """Whether the first of them was recorded, and not watched."""
         self._calls = 0.0
         self._shortest = math.inf
         self._began: float | None = None
@@ -76,12 +82,13 @@ class Effort:
     def has_time(self) -> bool:
         """Whether there is time for attempts."""
         if not self.was_refused or self._shortest < _SHORT:
-            return self._attempts <= max(_FREE_SECONDS, _SHARE * self._calls)
+            return self._attempts + self._cold <= max(_FREE_SECONDS, _SHARE * self._calls)
         if self._shortest is math.inf:
             return True
         begun = 0.0 if self._began is None else max(0.0, thread_time() - self._began - self._shortest)
         calls = self._calls + self.hits * self._shortest
-        return self._attempts + begun <= _FREE_CALLS * self._shortest + _SHARE_OF_REFUSED * calls
+        cold = min(self._cold, (_RECORDED if self.is_cold_recorded else _WATCHED) * self._shortest)
+        return self._attempts + cold + begun <= _FREE_CALLS * self._shortest + _SHARE_OF_REFUSED * calls
 
     @contextmanager
     def as_plain(self) -> Iterator[None]:
@@ -105,7 +112,7 @@ class Effort:
                 self._shortest = min(self._shortest, took)
                 self._calls += took
             elif self._shortest is math.inf:
-                self._attempts += took
+                self._cold += took
             else:
                 self._attempts += max(0.0, took - self._shortest)
                 self._calls += min(took, self._shortest)

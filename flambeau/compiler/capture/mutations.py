@@ -7,7 +7,7 @@ comparing shallow copies of everything that the walk over Python state has met.
 from __future__ import annotations
 
 import operator
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -41,14 +41,14 @@ class Contents:
     """What containers hold when a call begins."""
 
     def __init__(self, containers: Iterable[tuple[Any, str, bool]]) -> None:
-        self._before = [(each, place, is_given, each.copy()) for each, place, is_given in containers]
+        self._before = [(each, place, is_given, _copy(each)) for each, place, is_given in containers]
 
     def changes(self) -> list[Change]:
         """The containers that hold something else now."""
         return [
             Change(container, place, is_given, before, container.copy())
             for container, place, is_given, before in self._before
-            if not _is_same(container, before)
+            if (container or before) and not _is_same(container, before)
         ]
 
 
@@ -139,6 +139,15 @@ def in_words(changes: Iterable[Change], ran: Iterable[tuple[CodeType, Lines]]) -
 
 def _is_other(change: Change, key: Any) -> bool:
     return change.before.get(key, _ABSENT) is not change.after.get(key, _ABSENT)
+
+
+_EMPTY: dict[type, Any] = {kind: kind() for kind in (dict, list, set, OrderedDict)}
+
+
+def _copy(container: Any) -> Any:
+    """A shallow copy, which nobody changes: those of empty containers, of which every module has a dozen, are one."""
+    found = None if container else _EMPTY.get(type(container))
+    return container.copy() if found is None else found
 
 
 def _is_same(one: Any, other: Any) -> bool:

@@ -33,18 +33,20 @@ class Step:
     """Without its tensors."""
     decisive: list[Any]
     """What decided which function runs it."""
-    looks: list[Any]
-    """Shapes and strides of its tensors."""
+    looks: tuple[Any, ...]
+    """Kinds, shapes and strides of its tensors, and the types of what else it is given."""
     numbers: list[Any]
     """The numbers among its arguments."""
 
-    def differs(self, tensors: Any, numbers: list[Any]) -> bool:
-        """Whether another call has other numbers, or tensors of other shapes, among its arguments and results."""
-        return (
-            _looks_of(tensors) != self.looks
-            or len(numbers) != len(self.numbers)
-            or not all(map(_is_same_number, self.numbers, numbers))
-        )
+    def looks_like(self, given: Sequence[Any]) -> bool:
+        """Whether tensors of the same kinds, shapes and strides are among the arguments and results of another call:
+        what decided which function runs it decides the same for these.
+        """
+        return _is_alike(self.looks, given)
+
+    def has_other_numbers(self, numbers: list[Any]) -> bool:
+        """Whether another call has other numbers among its arguments."""
+        return len(numbers) != len(self.numbers) or not all(map(_is_same_number, self.numbers, numbers))
 
 
 class Looks:
@@ -102,24 +104,50 @@ class Steps:
         if len(calls) != len(items) or len(calls) != len(self.all):
             return None
         given = [((*each.examples, each.made), numbers_in(each.args)) for each in calls]
-        return {at for at, (step, each) in enumerate(zip(self.all, given, strict=True)) if step.differs(*each)}
+        return {
+            at
+            for at, (step, (tensors, numbers)) in enumerate(zip(self.all, given, strict=True))
+            if not step.looks_like(tensors) or step.has_other_numbers(numbers)
+        }
 
 
 def _step(call: Call) -> Step:
     bare = replace(call, examples=(), made=None, place=None)
     given = (*call.examples, call.made)
-    return Step(bare, [decisive(each) for each in given], _looks_of(given), numbers_in(call.args))
+    return Step(bare, [decisive(each) for each in given], tuple(map(_looks_of, given)), numbers_in(call.args))
 
 
 def _looks_of(tree: Any) -> Any:
-    """Shapes and strides of the tensors among arguments and results."""
+    """What is compared of a tensor, of each item of a list, or of something else."""
     if isinstance(tree, Tensor):
-        return tree._array.shape, tree._array.strides
-    return [_looks_of(each) for each in tree] if type(tree) in (list, tuple) else None
+        return tree._kind, tree._array.shape, tree._array.strides
+    return [_looks_of(each) for each in tree] if type(tree) in (list, tuple) else type(tree)
+
+
+def _is_alike(known: Sequence[Any], given: Sequence[Any]) -> bool:
+    """Whether tensors, and what is beside them, look as those that are known."""
+    if len(known) != len(given):
+        return False
+    for look, each in zip(known, given, strict=True):
+        kind = type(look)
+        if kind is tuple:
+            if not isinstance(each, Tensor):
+                return False
+            array = each._array
+            if each._kind is not look[0] or array.shape != look[1] or array.strides != look[2]:
+                return False
+        elif kind is list:
+            if type(each) not in (list, tuple) or not _is_alike(look, each):
+                return False
+        elif type(each) is not look:
+            return False
+    return True
 
 
 def _is_same_number(one: Any, other: Any) -> bool:
-    return one is other if type(one) is np.ndarray else type(one) is type(other) and repr(one) == repr(other)
+    if one is other or type(one) is np.ndarray or type(one) is not type(other):
+        return one is other
+    return bool(one == other) if type(one) is int else repr(one) == repr(other)
 
 
 def numbers_in(tree: Any) -> list[Any]:
@@ -214,18 +242,20 @@ class Follower(Careful):
                     return self._apply(op.decomposition, args)
         else:
             results = self._apply(op, args)
+        given = (*args, results)
+        looks_same = step is not None and step.looks_like(given)
         if (
             step is None
             or not is_same
             or op.reads
             or getattr(op.shape, "refuses", False)
             or (at in self._steps.repeating and not is_repeating(op.name, args))
-            or [decisive(each) for each in (*args, results)] != step.decisive
+            or not (looks_same or [decisive(each) for each in given] == step.decisive)
             or not self._is_made(step.call.results, results)
         ):
             self.refuse(f"it runs {op.name}")
             return results
-        if step.differs((*args, results), numbers):
+        if not looks_same or step.has_other_numbers(numbers):
             self.moved.add(at)
         self.numbers.append([each.copy() for each in numbers] if op is constant else numbers)
         self.program.items.append(step.call)

@@ -47,6 +47,8 @@ class Written:
 def bounds(array: Any) -> tuple[int, int]:
     """The addresses between which the elements of an array are."""
     low = high = backend_of_array(array).address(array)
+    if type(array) is np.ndarray and array.flags.c_contiguous:
+        return (low, low + array.nbytes) if array.size else (0, 0)
     for size, step in zip(array.shape, array.strides, strict=True):
         if not size:
             return 0, 0

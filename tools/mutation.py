@@ -205,7 +205,9 @@ class Contexts:
 
     def tests(self, mutant: Mutant, most: int) -> list[str]:
         """Tests that have run a mutant's line; for what runs at import, those that have run a line of its file."""
-        lines = self._data.contexts_by_lineno(str(mutant.path))
+        end = f"/{mutant.path.relative_to(ROOT).as_posix()}"
+        noted = next((name for name in self._data.measured_files() if name.endswith(end)), str(mutant.path))
+        lines = self._data.contexts_by_lineno(noted)
         names = {name for name in lines.get(mutant.line, []) if name}
         if not names and mutant.line in lines:
             names = {name for found in lines.values() for name in found if name}

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..._core.device import contiguous_format
+from ..._core.dtype import int32
 from ..._core.generator import default_generator
+from ..._core.kind import kind_of_array
+from ..._core.tensor import Tensor
 
 Call = tuple[str, tuple[Any, ...], dict[str, Any]]
 """The operator with its overload, its arguments by position and by name."""
@@ -81,6 +84,55 @@ def _softmax_backward(operator: str) -> Callable[..., Call]:
     return lambda grad, output, dim: (operator, (grad, output, dim, output.dtype), {})
 
 
+def _reduced(name: str) -> Callable[..., Call]:
+    """A reduction that is another overload for all dimensions, for one, and for several."""
+
+    def call(self: Any, dim: tuple[int, ...], keepdim: bool) -> Call:
+        if len(dim) == self.ndim != 1 and not keepdim:
+            return f"{name}.default", (self,), {}
+        last = (True,) if keepdim else ()
+        return (
+            (f"{name}.dim", (self, dim[0], *last), {}) if len(dim) == 1 else (f"{name}.dims", (self, [*dim], *last), {})
+        )
+
+    return call
+
+
+def _indexed(operator: str) -> Callable[..., Call]:
+    """Indexing: positions that are arrays are tensors to the operator, and None at the end is left out."""
+
+    def call(target: Any, indices: Sequence[Any], _: Any, *rest: Any) -> Call:
+        positions = [_as_tensor(each, target) for each in indices]
+        while positions and positions[-1] is None:
+            positions.pop()
+        return operator, (target, positions, *rest[: None if any(rest[1:]) else 1]), {}
+
+    return call
+
+
+def _as_tensor(index: Any, target: Any) -> Any:
+    if index is None or isinstance(index, Tensor):
+        return index
+    return Tensor._from_parts((index, kind_of_array(index.dtype, target.device), [0, None]))
+
+
+def _distinct(self: Any, dim: int | None) -> Call:
+    if dim is None:
+        return "_unique2.default", (self, True, True, True), {}
+    return "unique_dim.default", (self, dim, True, True, True), {}
+
+
+def _sorted_into(sorted_sequence: Any, values: Any, right: bool, dtype: Any) -> Call:
+    options = {"out_int32": True} if dtype is int32 else {}
+    return "searchsorted.Tensor", (sorted_sequence, values), {**options, **({"right": True} if right else {})}
+
+
+def _drawn_around(mean: Any, std: Any, generator: Any) -> Call:
+    kinds = ["Tensor" if isinstance(each, Tensor) else "float" for each in (mean, std)]
+    options = {} if generator in (None, default_generator) else {"generator": generator}
+    return f"normal.{'_'.join(kinds)}", (mean, std), options
+
+
 _RESIZED = {
     **{f"upsample_nearest{n}d": (f"upsample_nearest{n}d", False, n) for n in (1, 2, 3)},
     **{f"upsample_nearest_exact{n}d": (f"_upsample_nearest_exact{n}d", False, n) for n in (1, 2, 3)},
@@ -101,6 +153,25 @@ _DRAWN = {
 }
 
 CALLS: dict[str, Callable[..., Call | None]] = {
+    **{name: _reduced(name) for name in ("all", "any")},
+    "cdist": lambda x1, x2, p: ("_cdist_forward.default", (x1, x2, p, None), {}),
+    "cross": lambda self, other, dim: ("linalg_cross.default", (self, other), {} if dim == -1 else {"dim": dim}),
+    "histc": lambda self, bins, low, high: ("histc.default", (self, bins, low, high), {}),
+    "index": _indexed("index.Tensor"),
+    "index_put": _indexed("index_put.default"),
+    "lstsq": lambda self, b, rcond, driver: ("linalg_lstsq.default", (self, b, rcond), {"driver": driver}),
+    "matrix_exp": lambda self: ("linalg_matrix_exp.default", (self,), {}),
+    "norm_along": lambda self, ord, dim, keepdim: (
+        "norm.ScalarOpt_dim",
+        (self, ord, list(dim), *((True,) if keepdim else ())),
+        {},
+    ),
+    **dict.fromkeys(("normal_around", "normal_each"), _drawn_around),
+    "pdist": lambda self, p: ("_pdist_forward.default", (self, p), {}),
+    "searchsorted": _sorted_into,
+    "shifted": lambda self, other: ("add.Scalar", (self, other), {}),
+    "unique": _distinct,
+    "unique_consecutive": lambda self, dim: ("unique_consecutive.default", (self, True, True, dim), {}),
     "batch_norm_backward": _norm_backward("native_batch_norm_backward.default"),
     "contiguous_clone": lambda self: ("clone.default", (self,), {"memory_format": contiguous_format}),
     "convolution_backward": _convolution_backward,

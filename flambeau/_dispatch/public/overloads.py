@@ -302,6 +302,11 @@ def forms_of(op: Op) -> tuple[Form, ...]:
 
 def operator_call(op: Op, args: Sequence[Any]) -> tuple[OpOverload, tuple[Any, ...], dict[str, Any]]:
     """PyTorch's operator for a call of an op, and its arguments by position and by name."""
+    call = CALLS[op.name](*args) if op.name in CALLS else None
+    if call is not None:
+        operator, positional, kwargs = call
+        name, _, overload = operator.partition(".")
+        return overload_named("aten", name, overload), positional, kwargs
     forms = forms_of(op)
     if forms:
         form = forms[-1] if len(forms) > 1 and not isinstance(args[1], Tensor) else forms[0]
@@ -310,19 +315,7 @@ def operator_call(op: Op, args: Sequence[Any]) -> tuple[OpOverload, tuple[Any, .
         return (overload_named("aten", form.name, form.overload), *form.arguments(args))
     if op.name == "full":
         return _creation(*args)
-    call = CALLS[op.name](*args) if op.name in CALLS else None
-    if call is not None:
-        operator, positional, kwargs = call
-        name, _, overload = operator.partition(".")
-        return overload_named("aten", name, overload), positional, kwargs
-    if op.name in _POSITIONS and all(each is None or isinstance(each, Tensor) for each in args[1]):
-        target, positions, _, *rest = args
-        return overload_named("aten", op.name, _POSITIONS[op.name]), (target, list(positions), *rest), {}
     return overload_named("flambeau", op.name, "default"), tuple(args), {}
-
-
-_POSITIONS = {"index": "Tensor", "index_put": "default"}
-"""Ops whose second argument are the positions, and the overload of the operator that each of them is."""
 
 
 def _promotes_by_itself(op: Op, form: Form, args: Sequence[Any]) -> bool:

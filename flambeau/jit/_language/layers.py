@@ -11,6 +11,7 @@ import flambeau as torch
 from ..._core.reduction import REDUCTIONS
 from ..._core.tensor import Tensor
 from ..._dispatch.public.operator_forms import OperatorForm, forms_of_functional
+from ..._dispatch.public.registry import function_named
 
 
 @functools.cache
@@ -84,7 +85,7 @@ def _pad(mode: str) -> Callable[..., Any]:
 
 
 def _constant_pad(input: Tensor, padding: Any, value: Any = 0) -> Any:
-    return _functional().pad(input, padding, "constant", value)
+    return function_named("", "constant_pad_nd")(input, padding, value)  # `pad` takes real numbers alone
 
 
 def _adaptive(name: str, **fixed: Any) -> Callable[..., Any]:

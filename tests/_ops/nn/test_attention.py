@@ -91,6 +91,46 @@ def test_shared_heads(T: Any) -> Any:
     return result, [grad.contiguous() for grad in grads]
 
 
+@pytest.mark.parametrize("key_heads", [1, 2, 4])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("way", ["watched", "with a graph"])
+def test_shared_heads_whoever_looks(key_heads: int, dtype: str, turned: bool, way: str) -> None:
+    def run() -> Any:
+        query = _heads(flambeau, 2, 4, 3, 8).to(getattr(flambeau, dtype)).requires_grad_()
+        pair = [_heads(flambeau, *((2, 5, key_heads) if turned else (2, key_heads, 5)), 8, seed=n) for n in (1, 2)]
+        pair = [(each.transpose(1, 2) if turned else each).to(query.dtype).detach().requires_grad_() for each in pair]
+        result = _attention(flambeau, query, *pair, enable_gqa=True)
+        grads = flambeau.autograd.grad(
+            (result * result).sum(), (query, *pair), create_graph=bool(found) and way == "with a graph"
+        )
+        return result, *grads
+
+    found: list[Any] = []
+    found.append(run())
+    with flambeau.autograd.profiler.profile(enabled=way == "watched"):
+        found.append(run())
+    for one, other in zip(*found, strict=True):
+        assert one.equal(other)
+        assert one.stride() == other.stride()
+
+
+@differential(tolerance=1e-5)
+def test_second_derivatives_of_shared_heads(T: Any) -> Any:
+    query, *pair = (_heads(T, 2, heads, 3, 8, seed=heads, dtype=T.float64).requires_grad_() for heads in (4, 2, 2))
+    with T.nn.attention.sdpa_kernel(T.nn.attention.SDPBackend.MATH):
+        result = _attention(T, query, *pair, enable_gqa=True)
+    first = T.autograd.grad(result.square().sum(), (query, *pair), create_graph=True)
+    return first, T.autograd.grad(sum(each.square().sum() for each in first), (query, *pair))
+
+
+def test_shared_heads_are_one_node() -> None:
+    query, *pair = (_heads(flambeau, 2, heads, 3, 8).requires_grad_() for heads in (4, 2, 2))
+    node: Any = _attention(flambeau, query, *pair, enable_gqa=True).grad_fn
+    for (repeated, _), leaf in zip(node.next_functions[1:], pair, strict=True):
+        assert repeated.next_functions[0][0].variable is leaf
+
+
 @differential(tolerance=1e-5)
 def test_shared_heads_that_nobody_differentiates(T: Any) -> Any:
     """Of one query, as of a decoded token, and of several, in both memory orders, and of a long cache."""

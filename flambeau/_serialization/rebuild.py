@@ -17,6 +17,7 @@ import numpy as np
 from .._core.arrays.lazy_signs import marked
 from .._core.device import CPU, LAYOUTS, META, device, layout
 from .._core.dtype import dtype, int32, int64
+from .._core.pickling import rebuild_subclass
 from .._core.pickling import rebuild_tensor as tensor_over
 from .._core.storage import UntypedStorage, needed_bytes
 from .._core.tensor import Tensor
@@ -171,8 +172,6 @@ def rebuild_parameter_with_state(data: Any, requires_grad: Any, backward_hooks: 
 
 def rebuild_from_type_v2(function: Any, cls: Any, arguments: Any, state: Any) -> Any:
     """A tensor of a subclass, or one with attributes."""
-    from .._core.pickling import rebuild_subclass
-
     if not (isinstance(cls, type) and issubclass(cls, Tensor)):
         raise RuntimeError("a saved tensor's class is no class of tensors: the file is corrupt")
     tensor = function(*arguments)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from .._backends.tiers import available
+
 __all__ = [
     "empty_cache",
     "max_memory_allocated",
@@ -33,8 +35,6 @@ def _allocator() -> Any:
 
 def _started() -> Any:
     """The allocator, started if it did not run yet."""
-    from .._backends.tiers import available
-
     if available():
         from .._backends.cpu.memory import allocator
 

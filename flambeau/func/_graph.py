@@ -14,7 +14,9 @@ from .._core.modes import THREAD
 from .._core.node import Node
 from .._core.process.interrupts import uninterrupted
 from .._core.tensor import Tensor
+from .._dispatch.public.overrides import DisableTorchFunctionSubclass
 from .._ops.create.like import ones_like, zeros_like
+from ..autograd import grad
 from ..autograd.grad_mode import enable_grad
 from ._level import Level, levels
 
@@ -111,9 +113,6 @@ class Tracking:
 
 def _grad(outputs: Sequence[Tensor], inputs: Sequence[Tensor], seeds: Sequence[Tensor]) -> list[Tensor]:
     """`autograd.grad` with zeros for what does not matter."""
-    from .._dispatch.public.overrides import DisableTorchFunctionSubclass
-    from ..autograd import grad
-
     pairs = [(output, seed) for output, seed in zip(outputs, seeds, strict=True) if output._edge() is not None]
     found: Sequence[Any] = [None] * len(inputs)
     if pairs:

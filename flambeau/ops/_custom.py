@@ -14,6 +14,7 @@ from .._dispatch.arguments.autocast import is_autocast_enabled
 from .._dispatch.changes.history import end_change
 from .._dispatch.public.keys import key_name
 from .._dispatch.public.overloads import OpOverload, OpOverloadPacket
+from ..autograd.function import Function
 from ._schema import FunctionSchema, parse
 from ._whole import run_whole
 
@@ -225,8 +226,6 @@ class Operator:
         return self._differentiable(args, kwargs)
 
     def _differentiable(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        from ..autograd.function import Function
-
         definition = self
 
         class Recorded(Function):

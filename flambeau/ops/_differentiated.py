@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._core.tensor import Tensor
+from ..autograd import grad as derive
+from ..autograd.grad_mode import enable_grad
 
 
 def gradients_of(body: Callable[..., Any], args: Sequence[Any], asked: Sequence[int], grad: Any) -> dict[int, Any]:
     """The gradients of the first result by the arguments at the positions `asked`."""
-    from ..autograd import grad as derive
-    from ..autograd.grad_mode import enable_grad
-
     if not asked:
         return {}
     with enable_grad():

@@ -13,13 +13,12 @@ from .._core.device import device
 from .._core.dtype import dtype
 from .._core.tensor import Tensor
 from .._dispatch.public.schema import Argument, FunctionSchema, as_text, parse, read_types_by
+from ..jit._types import of_schema
 
 __all__ = ["Argument", "FunctionSchema", "infer_schema", "parse", "parse_schema"]
 
 
 def _type_of_text(text: str) -> Any:
-    from ..jit._types import of_schema
-
     return of_schema(text)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .._core.dtype import float32
 from .._core.tensor import Tensor
 
 
@@ -33,7 +34,6 @@ def _sobol_engine_draw(
     quasi: Tensor, n: int, sobolstate: Tensor, dimension: int, num_generated: int, dtype: Any = None
 ) -> tuple[Any, Tensor]:
     """The next `n` points, and the whole numbers of the last one."""
-    from .._core.dtype import float32
     from ..quasirandom import _path, _tensor
 
     path = _path(quasi.numpy(), sobolstate.numpy(), num_generated, n)

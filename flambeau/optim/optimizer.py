@@ -15,7 +15,7 @@ from .._core.hooks import RemovableHandle
 from .._core.tensor import Tensor
 from .._core.text.memory_errors import out_of_memory
 from .._dispatch.interpreter import RUN_OUTSIDE, runner_outside
-from ..autograd.grad_mode import enable_grad, no_grad
+from ..autograd.grad_mode import enable_grad, no_grad, set_grad_enabled
 from ._options import kept, run_on
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
@@ -582,8 +582,6 @@ def _view_as_real(params: list[Tensor], *state_and_grads: list[Tensor]) -> None:
 def _use_grad_for_differentiable(func: Callable[..., Any]) -> Callable[..., Any]:
     """Let a method `step` record derivatives if the optimizer's option `differentiable` says so, and none otherwise."""
     import functools
-
-    from ..autograd.grad_mode import set_grad_enabled
 
     @functools.wraps(func)
     def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:

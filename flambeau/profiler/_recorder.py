@@ -18,6 +18,8 @@ from .._core.process.caller import IS_INTERNAL
 from .._core.tensor import Tensor
 from .._dispatch.interpreter import Watcher
 from .._dispatch.op import Op
+from .._ops.linalg.matmul import _mm
+from ..nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from ._memory import MemoryLog
 
 FORWARD, BACKWARD, STEP = range(3)
@@ -103,7 +105,6 @@ class Recorder(Watcher):
             self.memory.close()
 
     def _follow_modules(self) -> None:
-        from ..nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
         from ..utils.module_tracker import ModuleTracker
 
         names = ModuleTracker()
@@ -137,7 +138,6 @@ class DetailedRecorder(Recorder):
         self._known_flops: dict[Any, int] = {}
         self._has_flops: dict[Op, bool] = {}
         if with_flops:
-            from .._ops.linalg.matmul import _mm
             from ..utils.flop_counter import flops_of, has_formula
 
             self._count, self._is_counted = flops_of, has_formula

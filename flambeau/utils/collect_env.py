@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import cuda
+from .._core.process.threads import num_threads
 
 SystemEnv = namedtuple(
     "SystemEnv",
@@ -191,8 +192,6 @@ def get_libc_version() -> str:
 
 def get_cpu_info(run_lambda: Any) -> str:
     """The model of the processor and its cores."""
-    from .._core.process.threads import num_threads
-
     return f"{platform.processor() or platform.machine()}, {num_threads()} threads for kernels"
 
 

@@ -13,6 +13,7 @@ from .. import nn
 from .._core.dtype import dtype as DType
 from .._core.dtype import get_default_dtype
 from .._core.tensor import Tensor
+from .._ops.create.constants import ones, zeros
 from ..autograd.grad_mode import no_grad
 from ..nn.parameter import is_lazy
 from ..random import fork_rng
@@ -200,8 +201,6 @@ def _is_size(value: Any) -> bool:
 
 
 def _made_up(model: nn.Module, sizes: Any, dtype: DType | Sequence[DType] | None) -> tuple[Tensor, ...]:
-    from .._ops.create.constants import ones, zeros
-
     if not _is_size(sizes):
         raise TypeError(f"summary(): 'input_size' must be a shape or a list of shapes, not {sizes!r}")
     if isinstance(sizes[0], int):

@@ -28,6 +28,7 @@ from .constants import (
     filled_strided,
     made,
     requested_shape,
+    tensor,
     unwritten_array,
     whole_shape,
 )  # fmt: skip
@@ -173,7 +174,5 @@ def new_tensor(
     input: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """A copy of `data` with the dtype and device of `input`."""
-    from .constants import tensor
-
     kind = _kind_like(input, dtype, device, "new_tensor")
     return tensor(data, dtype=kind.dtype, device=kind.device, requires_grad=requires_grad)

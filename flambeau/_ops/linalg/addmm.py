@@ -14,7 +14,7 @@ from ..._core.modes import THREAD
 from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.autocast_rules import LOWER, WIDEST, on
-from ..._dispatch.arguments.promotion import Number
+from ..._dispatch.arguments.promotion import Number, result_type_of
 from ..._dispatch.changes.exact_out import store_resized
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.gradients.array_derivatives import on_arrays
@@ -215,8 +215,6 @@ def _addr(self: Array, vec1: Array, vec2: Array, beta: Number, alpha: Number) ->
 @public(inplace=True, out=write_out, older=older_orders("vec1 vec2"), autocast=on(cuda=LOWER))
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
     """`beta * input + alpha * outer(vec1, vec2)`."""
-    from ..._dispatch.arguments.promotion import result_type_of
-
     for name, each in (("vec1", vec1), ("vec2", vec2)):
         if each._array.ndim != 1:
             raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {each._array.ndim}-D")

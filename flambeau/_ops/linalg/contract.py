@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.arrays.quick import dim_moved, joint_shape
+from ..._core.dtype import BOOL, LEGACY_NAMES
 from ..._core.modes import Ruled
 from ..._core.process.caller import warn_user_once
 from ..._core.tensor import Tensor
@@ -269,8 +270,6 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     except ValueError:
         raise shape_error("linalg.cross", input, other) from None
     if input._kind.dtype is not other._kind.dtype:
-        from ..._core.dtype import BOOL, LEGACY_NAMES
-
         if input._kind.dtype.category == BOOL:
             raise NotImplementedError("\"cross\" not implemented for 'Bool'")
         raise RuntimeError(f"expected scalar type {LEGACY_NAMES[input.dtype]} but found {LEGACY_NAMES[other.dtype]}")

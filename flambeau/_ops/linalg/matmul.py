@@ -11,7 +11,7 @@ import numpy as np
 from ..._backends import arrays
 from ..._core.arrays.quick import joint_shape
 from ..._core.backend import as_array, is_of_host
-from ..._core.dtype import BOOL, C_NAMES, FLOAT, LEGACY_NAMES, float32
+from ..._core.dtype import BOOL, C_NAMES, FLOAT, LEGACY_NAMES, float32, from_numpy_dtype
 from ..._core.modes import THREAD, Ruled
 from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.tensor import DIRECT_TYPES, Tensor
@@ -66,8 +66,6 @@ def product(left: Any, right: Any, operation: Callable[[Any, Any], Any], name: s
 
 
 def _not_implemented(name: str, array_type: Any) -> NotImplementedError:
-    from ..._core.dtype import from_numpy_dtype
-
     return NotImplementedError(f"\"{name}\" not implemented for '{LEGACY_NAMES[from_numpy_dtype(array_type)]}'")
 
 

@@ -7,9 +7,10 @@ from typing import Any
 
 from ..._core.device import CPU
 from ..._core.dtype import float16, float32, int8
+from ..._core.kind import kind_of_array
 from ..._core.process.caller import warn_user_once
 from ..._core.quantized import QINT8, per_tensor, quantize_array, quantized_tensor
-from ..._core.tensor import Tensor
+from ..._core.tensor import Tensor, new_counter
 from ..._dispatch.public.registry import function_named, public
 from ..linalg.linear import linear as float_linear
 from ..pointwise.activation import relu
@@ -43,9 +44,6 @@ def fbgemm_linear_quantize_weight(input: Tensor) -> tuple[Tensor, Tensor, float,
 
 
 def _parts_of(codes: Any) -> Any:
-    from ..._core.kind import kind_of_array
-    from ..._core.tensor import new_counter
-
     return codes, kind_of_array(codes.dtype, CPU), new_counter()
 
 

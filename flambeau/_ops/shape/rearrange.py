@@ -22,7 +22,7 @@ from ..._dispatch.composite import composite
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.factory import constant_beside
 from ..._dispatch.public.registry import public
-from .parts import _diagonal_backward, _diagonal_of, diagonal_dims, selected_index, slice_bounds
+from .parts import _diagonal_backward, _diagonal_of, _slice, diagonal_dims, selected_index, slice_bounds
 from .strided import _restride, own_and_part, strided_arguments
 from .view import _ALL, _contiguous_clone, _expand, _unsqueeze, as_ints, as_shape, distinct_dims, reshaped, wrap_dim
 
@@ -474,8 +474,6 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
 
 
 def _slice_of(grad: Tensor, dim: int, start: int, end: int, step: int) -> Tensor:
-    from .parts import _slice
-
     return _slice(grad, dim, start, end, step)
 
 

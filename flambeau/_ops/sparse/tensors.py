@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.arrays.narrow import as_type
 from ..._core.arrays.sparse import (
     BSC,
     BSR,
@@ -24,7 +25,7 @@ from ..._core.arrays.sparse import (
 )
 from ..._core.backend import to_host
 from ..._core.device import layout
-from ..._core.dtype import COMPLEX, int64
+from ..._core.dtype import COMPLEX, get_default_dtype, int64
 from ..._core.dtype import dtype as DType
 from ..._core.process.defaults import device_for
 from ..._core.sparse import LAYOUT_NAMES, SparseTensor, dense_tensor, sparse_tensor
@@ -198,8 +199,6 @@ def compress(input: Tensor, kept_as: layout, blocksize: tuple[int, int] = (1, 1)
 @sparse_primitive("ToCopyBackward0", self=lambda grad: grad)
 def convert_values(self: Array, dtype: DType) -> Array:
     """The sparse tensor with its values converted to `dtype`."""
-    from ..._core.arrays.narrow import as_type
-
     return self.with_values(as_type(self.values, dtype.numpy))
 
 
@@ -284,8 +283,6 @@ def sparse_coo_tensor(
 
 
 def _empty_coo(size: Any, dtype: Any, place: Any) -> Tensor:
-    from ..._core.dtype import get_default_dtype
-
     if size is None:
         raise TypeError("sparse_coo_tensor() needs indices and values, or a size")
     shape = tuple(int(each) for each in size)

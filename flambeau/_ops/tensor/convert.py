@@ -11,7 +11,7 @@ from ..._core.arrays.lazy_signs import LazyKind, content
 from ..._core.backend import moved
 from ..._core.device import CPU, contiguous_format, device, is_fake, preserve_format
 from ..._core.device import memory_format as MemoryFormat
-from ..._core.dtype import LEGACY_NAMES, NAMES, bfloat16, complex32
+from ..._core.dtype import DEFAULTS, LEGACY_NAMES, NAMES, bfloat16, complex32
 from ..._core.dtype import dtype as DType
 from ..._core.geometry.layout import has_format, strides_like
 from ..._core.kind import Kind, kind_of
@@ -26,7 +26,7 @@ from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.public.overrides import run_override
 from ..._dispatch.public.protocol import explain, is_overriding
 from ..._dispatch.public.registry import export_method, public
-from ..create.constants import CPU_KINDS, as_dtype
+from ..create.constants import CPU_KINDS, as_dtype, from_numpy
 from .copy import copied, recorded
 
 
@@ -186,8 +186,6 @@ def kind_named(text: str) -> Kind:
     """The kind of tensors that a legacy name such as 'torch.FloatTensor' means."""
     found = _LEGACY_KINDS.get(text.replace("flambeau.", "torch."))
     if text == "torch.Tensor":
-        from ..._core.dtype import DEFAULTS
-
         found = DEFAULTS.float, "cpu"
     if found is None:
         raise ValueError(f"invalid type: '{text}'; expected a name such as 'torch.FloatTensor'")
@@ -272,8 +270,6 @@ def _array_protocol(input: Tensor, dtype: Any = None, copy: bool | None = None) 
 
 def _array_wrap(input: Tensor, array: Any, context: Any = None, return_scalar: bool = False) -> Tensor:
     """What NumPy's functions make of their result when the tensor was an argument: a tensor again."""
-    from ..create.constants import from_numpy
-
     array = np.asarray(array)
     if array.dtype == bool:  # as PyTorch has it: comparisons give uint8
         array = array.astype(np.uint8)

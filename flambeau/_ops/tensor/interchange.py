@@ -15,7 +15,7 @@ import numpy as np
 
 from ..._core.arrays.lazy_signs import LazyKind
 from ..._core.device import CPU, device
-from ..._core.dtype import NAMES, dtype
+from ..._core.dtype import NAMES, dtype, from_numpy_dtype
 from ..._core.kind import kind_of
 from ..._core.process.defaults import device_for
 from ..._core.storage import fix_size, owner_of
@@ -259,8 +259,6 @@ def _over(array: Any, own: dtype | None, place: device) -> Tensor:
             "from_dlpack: at least one stride of the array is negative, which tensors do not have. Copy it first, for "
             "example with array.copy()."
         )
-    from ..._core.dtype import from_numpy_dtype
-
     if own is not None:
         array = array.view(own.numpy)
     return made(array, kind_of(from_numpy_dtype(array.dtype), place), False)

@@ -12,6 +12,7 @@ from ..._core.dtype import DEFAULTS, LEGACY_NAMES, dtype, set_default_dtype
 from ..._core.kind import Kind, kind_of
 from ..._core.process.caller import warn_user_once
 from ..._core.process.defaults import device_for
+from ..._core.size import Size
 from ..._core.storage import UntypedStorage
 from ..._core.tensor import Tensor
 from ..._core.typed_storage import TypedStorage
@@ -62,8 +63,6 @@ def legacy_new(
 
 
 def _from_one(kind: Kind, value: Any) -> Tensor:
-    from ..._core.size import Size
-
     if isinstance(value, Tensor):
         if value._kind.plain is not kind:
             raise TypeError(

@@ -31,7 +31,7 @@ from flambeau._dispatch.op import Op
 from flambeau._dispatch.public.overloads import operator_call
 from flambeau._dispatch.public.overrides import disabled_torch_function
 from flambeau.nn.parameter import Parameter
-from flambeau.utils._python_dispatch import TorchDispatchMode
+from flambeau.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from flambeau.utils.weak import WeakTensorKeyDictionary
 
 __all__ = [
@@ -212,8 +212,6 @@ class unset_fake_temporarily:
     """A context in which no fake mode is on, so that real tensors can be made."""
 
     def __enter__(self) -> None:
-        from flambeau.utils._python_dispatch import _disable_current_modes
-
         self._modes = _disable_current_modes()
         disabled = self._modes.__enter__()
         self._count = sum(isinstance(each, FakeTensorMode) for each in disabled)

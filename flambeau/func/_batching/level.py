@@ -14,6 +14,7 @@ import numpy as np
 from ..._core.modes import THREAD
 from ..._core.tensor import Tensor, new
 from ..._dispatch.public.return_types import named
+from ..._ops.create.constants import filled
 from .._level import Level, Wrapper
 
 _DATA_DEPENDENT = (
@@ -81,8 +82,6 @@ class BatchedTensor(Wrapper):
 
     def _filled_alike(self, shape: Sequence[int], kind: Any, value: Any) -> Tensor:
         """A new tensor for each example, as `zeros_like` and `new_empty` make them: it may be written to."""
-        from ..._ops.create.constants import filled
-
         shape = (self.level.size, *shape)
         with self.level.outside():
             inner = self.value  # of an outer level too: what is made has its examples as well

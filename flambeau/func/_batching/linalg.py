@@ -8,6 +8,7 @@ from typing import Any
 from ..._core.arrays.lazy_signs import content
 from ..._core.tensor import Tensor
 from ..._dispatch.op import Op
+from ..._ops.create.constants import tensor
 from .by_axes import matrices, rank, with_ranks
 from .level import Shared, Vmap
 from .rules import decomposition, rule
@@ -97,7 +98,6 @@ def _trilinear(i1: Any, i2: Tensor, i3: Any) -> Any:
 
 @decomposition("pdist")
 def _pdist(self: Tensor, p: float) -> Tensor:
-    from ..._ops.create.constants import tensor
     from ..._ops.linalg.distance import _pairs
 
     first, second = (tensor(each, device=self.device) for each in _pairs(self._array.shape[0]))

@@ -21,6 +21,7 @@ from ..._dispatch.factory import constant
 from ..._dispatch.op import Op
 from ..._dispatch.public.return_types import named
 from ..._dispatch.writer import Writer
+from ..._ops.create.constants import filled
 from ..._ops.index.subscript import index_put_operator
 from ..._ops.tensor import copy
 from .._level import Level, Wrapper, debug_unwrap
@@ -85,8 +86,6 @@ class FunctionalTensor(Wrapper):
         return self
 
     def _filled_alike(self, shape: Sequence[int], kind: Any, value: Any) -> Tensor:
-        from ..._ops.create.constants import filled
-
         return filled(tuple(shape), kind, value)
 
     def _become(self, other: Tensor) -> None:

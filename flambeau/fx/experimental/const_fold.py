@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..._core.tensor import Tensor
+from ..._ops.create.constants import empty
 from ...autograd.grad_mode import no_grad
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
@@ -95,6 +96,4 @@ def split_const_subgraphs(
 
 
 def _nothing() -> Tensor:
-    from ..._ops.create.constants import empty
-
     return empty(0)

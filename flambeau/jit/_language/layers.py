@@ -12,6 +12,7 @@ from ..._core.reduction import REDUCTIONS
 from ..._core.tensor import Tensor
 from ..._dispatch.public.operator_forms import OperatorForm, forms_of_functional
 from ..._dispatch.public.registry import function_named
+from ...nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence, pad_sequence
 
 
 @functools.cache
@@ -107,14 +108,10 @@ def _ctc(log_probs: Any, targets: Any, inputs: Any, lengths: Any, blank: int = 0
 
 
 def _packed(input: Any, lengths: Any, batch_first: bool) -> Any:
-    from ...nn.utils.rnn import pack_padded_sequence
-
     return tuple(pack_padded_sequence(input, lengths, batch_first)[:2])
 
 
 def _unpacked(data: Any, batch_sizes: Any, batch_first: bool, padding_value: Any, total_length: int) -> Any:
-    from ...nn.utils.rnn import PackedSequence, pad_packed_sequence
-
     sequence = PackedSequence(data, batch_sizes, None, None)
     return pad_packed_sequence(sequence, batch_first, padding_value, None if total_length <= 0 else total_length)
 
@@ -124,8 +121,6 @@ _PADDINGS = ("reflect", "replicate", "circular", "constant")
 
 def _pad_sequence(values: Any, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
                   ) -> Any:  # fmt: skip
-    from ...nn.utils.rnn import pad_sequence
-
     return pad_sequence(values, batch_first, padding_value, padding_side)
 
 

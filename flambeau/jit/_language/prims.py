@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from ..._core.device import device
 from ..._core.tensor import Tensor
 from . import plain
 from .numbers_of import number_of_dtype, number_of_layout, words
@@ -59,14 +60,10 @@ def _layout(value: Tensor) -> int:
 
 
 def _device_attribute(name: str) -> Callable[[Any], Any]:
-    from ..._core.device import device
-
     return lambda value: getattr(value, name) if isinstance(value, device) else _tensor_attribute(name)(value)
 
 
 def _device(text: Any, *index: Any) -> Any:
-    from ..._core.device import device
-
     return device(text, *index)
 
 

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias, TypedDict
 
+from ..._core.dtype import bool_, int32, int64
 from ..._core.names.absent import refusal
 from ..._core.process.caller import warn_user_once
 from ..._core.tensor import Tensor
@@ -174,8 +175,6 @@ def and_masks(*mask_mods: MaskMod) -> MaskMod:
 
 
 def _bool() -> Any:
-    from ..._core.dtype import bool_
-
     return bool_
 
 
@@ -431,16 +430,12 @@ def _picture(blocks: Tensor, height: int, width: int) -> str:
 
 def _ordered(dense: Tensor) -> list[Tensor | None]:
     """How many ones each row of a tensor of 0 and 1 has, and its columns, those of ones first."""
-    from ..._core.dtype import int32
-
     places = dense.to(int32).argsort(dim=-1, descending=True, stable=True)
     return [dense.sum(dim=-1).to(int32), places.to(int32).contiguous()]
 
 
 def _dense(num_blocks: Tensor, indices: Tensor) -> Tensor:
     """The tensor of 0 and 1 of which `_ordered` gives such numbers and columns."""
-    from ..._core.dtype import int32, int64
-
     columns = indices.shape[-1]
     shown = (arange(columns) < num_blocks.unsqueeze(-1)).to(int32)
     start: Tensor = zeros(indices.shape, dtype=int32)

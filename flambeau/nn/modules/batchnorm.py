@@ -9,6 +9,7 @@ from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.tensor import Tensor
 from ..._core.text.inherited_docs import documented_like
 from ..._ops.create.constants import ones, tensor, zeros
+from ..._ops.shape.join import cat
 from .. import functional as F
 from ..parameter import UninitializedBuffer, UninitializedParameter
 from .lazy import LazyModuleMixin
@@ -385,7 +386,6 @@ class SyncBatchNorm(_BatchNorm):
         REPRODUCIBILITY.refuse_at_batch(
             "SyncBatchNorm", "in training its statistics are those of the batch. Call eval() on it, or use GroupNorm"
         )
-        from ..._ops.shape.join import cat
         from ...distributed.nn.functional import all_reduce
 
         dims = [dim for dim in range(input.dim()) if dim != 1]

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.autocast import get_autocast_dtype, is_autocast_enabled
 from ...autograd.grad_mode import is_grad_enabled, set_grad_enabled
 from ..modules.module import Module
 from ._devices import DeviceLike, as_device
@@ -107,8 +108,6 @@ def _place(named: DeviceLike | None, number: int, input: Any) -> Any:
 
 def _modes_of_this_thread(types: set[str]) -> list[Callable[[], Any]]:
     """Contexts that give another thread the modes of this one."""
-    from ..._dispatch.arguments.autocast import get_autocast_dtype, is_autocast_enabled
-
     modes: list[Callable[[], Any]] = [partial(set_grad_enabled, is_grad_enabled())]
     for kind in sorted(types):
         if is_autocast_enabled(kind):

@@ -9,6 +9,7 @@ import flambeau
 from flambeau import Tensor
 
 from .. import ops
+from .._element_types import torch_type
 from ._table import NotRead, Operator, reader
 
 
@@ -110,8 +111,6 @@ def stft(node: Operator, x: Tensor, step: Tensor, window: Tensor | None = None, 
 
 @reader("HannWindow", "HammingWindow", "BlackmanWindow")
 def window_of(node: Operator, size: Tensor) -> Any:
-    from .._element_types import torch_type
-
     count = int(size.item())
     periodic = bool(node.get("periodic", 1))
     steps = flambeau.arange(count, dtype=flambeau.float64) * (2 * math.pi / (count if periodic else count - 1))

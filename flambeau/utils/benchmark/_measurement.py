@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ..._dispatch.public.settings import get_num_threads, set_num_threads
+
 _UNITS = {"ns": "nanosecond", "us": "microsecond", "ms": "millisecond", "s": "second"}
 MAX_SIGNIFICANT_FIGURES = 4
 _NINE_IN_TEN = 1.645
@@ -90,8 +92,6 @@ def set_torch_threads(n: int) -> Iterator[None]:
         ...     torch.get_num_threads()
         1
     """
-    from ..._dispatch.public.settings import get_num_threads, set_num_threads
-
     before = get_num_threads()
     set_num_threads(n)
     try:

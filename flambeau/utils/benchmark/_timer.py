@@ -7,6 +7,7 @@ import timeit
 from collections.abc import Callable
 from typing import Any
 
+from ..._core.names.absent import refusal
 from ._measurement import Measurement, TaskSpec, set_torch_threads
 
 
@@ -146,6 +147,4 @@ class Timer:
         retain_out_file: bool = False,
     ) -> Any:
         """Count the instructions of the statement."""
-        from ..._core.names.absent import refusal
-
         raise refusal("torch.utils.benchmark.Timer.collect_callgrind", "counts of instructions are not built")

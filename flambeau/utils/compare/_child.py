@@ -11,6 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from ._evidence import EvidenceOfRun
+from ._float64 import Float64Recorder
+from ._recorder import Recorder
+
 
 def main(options: dict[str, Any]) -> None:
     """Run the script, and write its trace and what else was asked for into the folder."""
@@ -49,9 +53,6 @@ def _recording(options: dict[str, Any], folder: Path) -> Iterator[None]:
 
     from ..._torch._stand_in import stand_in_for_torch
     from ._draws import DrawsOfTheHost
-    from ._evidence import EvidenceOfRun
-    from ._float64 import Float64Recorder
-    from ._recorder import Recorder
 
     stand_in_for_torch()
     if mode == "cuda":

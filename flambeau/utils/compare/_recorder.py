@@ -27,7 +27,9 @@ from ..._core.tensor import Tensor
 from ..._dispatch.factory import Factory
 from ..._dispatch.interpreter import Watcher
 from ..._dispatch.op import Op
+from ..._dispatch.public.settings import get_num_threads
 from ...autograd.engine import _Pass
+from ...nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from ...version import __flambeau_version__
 from ._digest import WIDTH, digest, digests, summary
 from ._evidence import EvidenceOfRun
@@ -76,7 +78,6 @@ class Recorder(Watcher):
     # ----- being entered ----------------------------------------------------------------------------------------
 
     def __enter__(self) -> Recorder:
-        from ...nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
         from ...optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
         self._handles = [
@@ -280,8 +281,6 @@ class Recorder(Watcher):
 
     def finish(self) -> Trace:
         """The trace, when the run is over."""
-        from ..._dispatch.public.settings import get_num_threads
-
         self.trace.about["threads"] = get_num_threads()
         return self.trace
 

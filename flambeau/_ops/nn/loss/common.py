@@ -15,6 +15,7 @@ from ...._core.reduction import MEAN, NONE, REDUCTIONS, SUM
 from ...._core.tensor import Tensor
 from ...._dispatch.arguments.autocast_rules import FULL, on, refused
 from ...._dispatch.arguments.precision import in_single, refuse
+from ...._dispatch.arguments.promotion import result_type_of
 from ...._dispatch.axes import LOSS
 from ...._dispatch.changes.inplace import check_castable
 from ...._dispatch.compiled_body import pointwise, pointwise_at_any_size
@@ -80,8 +81,6 @@ def _matched(name: str, input: Tensor, target: Tensor, kernel: str | None = None
         )
         common_shape((input, target))  # or an error that says where they differ
     if input.dtype is not target.dtype:
-        from ...._dispatch.arguments.promotion import result_type_of
-
         common = result_type_of(input, target)
         if kernel == "huber":
             check_castable(common, input.dtype, name)

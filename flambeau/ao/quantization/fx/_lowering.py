@@ -23,7 +23,7 @@ from ..backend_config import _families as families
 from . import _steps as steps
 from .fuse import modules_of
 from .fuse_handler import set_module
-from .utils import get_linear_prepack_op_for_dtype, get_qconv_prepack_op
+from .utils import get_linear_prepack_op_for_dtype, get_new_attr_name_with_prefix, get_qconv_prepack_op
 
 _CONVOLUTIONS = ("Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d")
 _STATIC: dict[type, Any] = {getattr(nnqr, name): getattr(nnq, name) for name in ("Linear", *_CONVOLUTIONS)}
@@ -193,8 +193,6 @@ class Lowering:
             return self.graph.create_node("get_attr", name)
 
     def _free_name(self, prefix: str) -> str:
-        from .utils import get_new_attr_name_with_prefix
-
         return get_new_attr_name_with_prefix(prefix)(self.model)
 
     def _get(self, node: Node) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..fake_quantize import FixedQParamsFakeQuantize
 from ..utils import Pattern
 from .quantize_handler import QuantizeHandler
 
@@ -32,8 +33,6 @@ def _register_quant_pattern(pattern: Pattern, fixed_qparams_observer: Any = None
     """Add a handler of a pattern, and an observer if its result has a known range."""
 
     def register(handler: Any) -> Any:
-        from ..fake_quantize import FixedQParamsFakeQuantize
-
         _QUANT_PATTERNS[pattern] = handler
         if fixed_qparams_observer is not None:
             _OUTPUT_FAKE_QUANTIZE[pattern] = FixedQParamsFakeQuantize.with_args(observer=fixed_qparams_observer)

@@ -14,6 +14,7 @@ from ....fx.node import Node
 from ....nn import functional as F
 from ....nn.modules.module import Module
 from ....ops import quantized
+from ..observer import _is_activation_post_process
 from ..quant_type import QuantType
 from .custom_config import PrepareCustomConfig
 
@@ -99,11 +100,8 @@ def all_node_args_have_no_tensors(node: Node, modules: dict[str, Module], cache:
 def _no_tensors(node: Node, modules: dict[str, Module], cache: dict[Node, bool]) -> bool:
     if node.op in ("placeholder", "get_attr"):
         return False
-    if node.op == "call_module":
-        from ..observer import _is_activation_post_process
-
-        if not _is_activation_post_process(modules[str(node.target)]):
-            return False
+    if node.op == "call_module" and not _is_activation_post_process(modules[str(node.target)]):
+        return False
     if node.op == "call_function" and node.target is getattr and node.args[1] in ("ndim", "shape"):
         return True
     if node.op == "call_method" and node.target == "size":

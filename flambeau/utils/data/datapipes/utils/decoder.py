@@ -10,6 +10,8 @@ import pickle
 from collections.abc import Callable
 from typing import Any
 
+from ....._ops.create.constants import from_numpy
+
 __all__ = [
     "Decoder",
     "ImageHandler",
@@ -101,8 +103,6 @@ class ImageHandler:
             array = array.astype("f") / 255
         if kind == "numpy":
             return array
-        from ....._ops.create.constants import from_numpy
-
         moved = array.transpose(2, 0, 1) if array.ndim == 3 else array
         return from_numpy(np.array(moved))
 

@@ -331,3 +331,20 @@ def test_a_property_under_a_name_that_is_computed(monkeypatch: pytest.MonkeyPatc
 
 def test_operators_of_one_namespace_are_one_object() -> None:
     assert torch.ops.not_there_yet is torch.ops.not_there_yet
+
+
+def test_attributes_that_are_others_are_checks() -> None:
+    """`LogNormal.loc` is `base_dist.loc`: a program holds for the base that it has seen."""
+    distributions = torch.distributions
+    given = distributions.LogNormal(torch.zeros(3), torch.ones(3))
+
+    def shifted(x: Any) -> Any:
+        return x + given.loc
+
+    run = torch.compile(shifted)
+    x = torch.ones(3)
+    for centre in (0.0, 5.0):
+        given.base_dist = distributions.Normal(torch.full((3,), centre), torch.ones(3))
+        for _ in range(3):
+            assert run(x).tolist() == [1 + centre] * 3
+    assert str(torch.compiler.explain(run)).startswith("2 programs, no call that could not be compiled")

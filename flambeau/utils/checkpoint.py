@@ -152,6 +152,8 @@ def checkpoint(
         _warn_about_default("torch.utils.checkpoint")
         use_reentrant = True
     preserve_rng_state = kwargs.pop("preserve_rng_state", True)
+    if flambeau.is_grad_enabled():
+        _tell_compiler()
     if not use_reentrant:
         debug = _overruled(_debug_override, debug)
         early_stop = _overruled(_early_stop_override, early_stop)
@@ -165,6 +167,13 @@ def checkpoint(
     if not any(_requires_grad(item) for item in args):
         warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
     return CheckpointFunction.apply(function, preserve_rng_state, *args)
+
+
+def _tell_compiler() -> None:
+    """Say that this is no list of ops: parts of it run again, in the backward pass."""
+    stack = THREAD.modes.interpreters
+    if stack:
+        stack[-1].misses("torch.utils.checkpoint computes results again in the backward pass, which no program does")
 
 
 def checkpoint_sequential(

@@ -265,3 +265,40 @@ def test_what_of_python_state_a_call_changes(how: str) -> None:
         line = next(number for number, text in enumerate(source, 1) if text.rstrip().endswith(f"  # {how}"))
     reason = f"it changes Python state: {changed.get(how, 'a list gets other items')} ({__file__}:{line})"
     assert torch.compiler.explain(compiled).reasons[0] == reason
+
+
+@pytest.mark.parametrize("options", [{"use_reentrant": False}, {"use_reentrant": True}, {"preserve_rng_state": False}])
+def test_recomputation_has_a_reason_and_the_users_line(options: dict[str, Any]) -> None:
+    from flambeau.utils.checkpoint import checkpoint
+
+    layer = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+    options = {"use_reentrant": False, **options}
+
+    def function(x: Any) -> Any:
+        return checkpoint(layer, x * 2, **options).sum()
+
+    compiled = torch.compile(function)
+    for _ in range(4):
+        found = []
+        for each in (compiled, function):
+            torch.manual_seed(0)
+            layer.zero_grad()
+            x = torch.ones(3, 4, requires_grad=True)
+            each(x).backward()
+            found.append([x.grad.tolist(), layer[0].weight.grad.tolist()])
+        assert found[0] == found[1]
+    reason = torch.compiler.explain(compiled).reasons[0]
+    assert reason.startswith("torch.utils.checkpoint computes results again in the backward pass")
+    assert reason.endswith(f"({__file__}:{function.__code__.co_firstlineno + 1})")
+
+
+def test_without_gradients_nothing_is_computed_again() -> None:
+    from flambeau.utils.checkpoint import checkpoint
+
+    layer = nn.Linear(4, 4)
+    compiled = torch.compile(lambda x: checkpoint(layer, x * 2, use_reentrant=False).sum())
+    with torch.no_grad():
+        for _ in range(4):
+            assert compiled(X).item() == layer(X * 2).sum().item()
+    explained = torch.compiler.explain(compiled)
+    assert len(explained.programs) == 1, explained.reasons

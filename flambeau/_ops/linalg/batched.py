@@ -31,9 +31,9 @@ def _gradients_on_arrays(
     grads: list[Any], needed: tuple[bool, bool], left: Any, right: Any, mat2_sym_sizes: Shape, self_sym_sizes: Shape,
     ways: Any,
 ) -> list[Any] | None:  # fmt: skip
-    if REPRODUCIBILITY.product is not None:
-        return None
     grad = grads[0]
+    if grad is None or REPRODUCIBILITY.product is not None:
+        return None
     shape = math.prod(grad.shape[:-2]), *grad.shape[-2:]
     batch = viewed(grad, shape)
     if batch is None:
@@ -51,6 +51,8 @@ def _gradients(
     from .matmul import _bmm_left, _bmm_right
 
     grad = grads[0]
+    if grad is None:
+        return [None, None]
     shape = grad._array.shape
     batch = reshaped(grad, (math.prod(shape[:-2]), *shape[-2:]))
     of_right = reshaped(_bmm_right(batch, left), mat2_sym_sizes) if needed[0] else None

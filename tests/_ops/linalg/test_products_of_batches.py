@@ -100,6 +100,23 @@ def test_operands_that_change(T: Any) -> object:
     return found, node_names(twice.grad_fn), changed._is_view(), [each.grad for each in leaves]
 
 
+@pytest.mark.parametrize("layout", ["four dimensions", "heads, copied"])
+@differential
+def test_a_result_without_a_gradient(T: Any, layout: str) -> object:
+    class WithoutGradient(T.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return None
+
+    y, leaves = _product(T, layout)
+    WithoutGradient.apply(y).sum().backward()
+    return [each.grad for each in leaves]
+
+
 @differential
 def test_hooks_on_what_is_saved(T: Any) -> object:
     seen: list[Any] = []

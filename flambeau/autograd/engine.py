@@ -686,6 +686,8 @@ def run_tensor_hooks(node: Node, grads: list[Tensor | None]) -> list[Tensor | No
 def _retain(tensor: Tensor, gradient: Tensor) -> None:
     with _accumulation:
         if tensor._grad is None:
-            tensor._grad = gradient if THREAD.modes.grad else owned(gradient, tensor, False)
+            # Contiguous whatever the tensor's strides, as PyTorch keeps it; a leaf's gradient follows the leaf's.
+            is_strided = gradient.layout is strided
+            tensor._grad = gradient.clone(memory_format=contiguous_format) if is_strided else gradient.clone()
         else:
             tensor._grad = tensor._grad + gradient

@@ -663,3 +663,68 @@ def test_intermediate_inputs_use_up_their_nodes(T: Any) -> Any:
         run(lambda x: x.sin(), retain_graph=True),
         mapped(_leaf(T, 1.0)),
     )
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32", "complex64"])
+@differential
+def test_a_gradient_that_is_added_to_stays_the_tensor_it_was(T: Any, dtype: str) -> Any:
+    x = T.ones(3, dtype=getattr(T, dtype), requires_grad=True)
+    (x * 2).sum().abs().backward()
+    first = x.grad
+    (x * 3).sum().abs().backward()
+    return x.grad is first, first
+
+
+@differential
+def test_what_a_retained_gradient_of_another_shape_looks_like(T: Any) -> Any:
+    x = T.ones(2, 3, requires_grad=True)
+    y = (x * 2).t()
+    y.retain_grad()
+    z = y.mul_(2)
+    (z * T.arange(6.0).reshape(3, 2)).sum().backward()
+    return y.grad, y.grad.stride(), x.grad.stride()
+
+
+@differential
+def test_a_base_retains_its_gradient_when_a_view_is_changed(T: Any) -> Any:
+    x = T.arange(6.0).reshape(2, 3).requires_grad_()
+    base = x * 1
+    base.retain_grad()
+    base[0].mul_(5)
+    (base * base).sum().backward()
+    return base.grad, x.grad
+
+
+@pytest.mark.parametrize("is_view", [False, True])
+@differential
+def test_a_changed_view_hands_on_contiguous_gradients(T: Any, is_view: bool) -> Any:
+    seen = []
+
+    class Turned(T.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: Any, x: Any, y: Any) -> Any:
+            ctx.mark_dirty(x)
+            return x.t_()
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            seen.append(grad.stride())
+            return grad, grad
+
+    x, y = (T.ones(2, 2, requires_grad=True) for _ in range(2))
+    copy = (x * 1).view(2, 2) if is_view else x * 1
+    result = Turned.apply(copy, y * 1)
+    grads = T.autograd.grad((result * T.arange(4.0).view(2, 2)).sum(), (x, y))
+    return grads, [each.stride() for each in grads], seen
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+@differential
+def test_retained_gradients_are_contiguous(T: Any, create_graph: bool) -> Any:
+    x = T.arange(24.0).reshape(1, 2, 3, 4).requires_grad_()
+    y = (x * 2).to(memory_format=T.channels_last)
+    z = (y * y).permute(3, 2, 1, 0)
+    for each in (y, z):
+        each.retain_grad()
+    z.sum().backward(create_graph=create_graph)
+    return [(each.grad, each.grad.stride(), each.grad.requires_grad) for each in (y, z)]

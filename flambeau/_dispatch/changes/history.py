@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..._core.device import contiguous_format
 from ..._core.modes import THREAD
 from ..._core.node import OWNER, Node, SavedTensor, forward_line, initialise, new_node, save
 from ..._core.slots import SLOTS
@@ -169,7 +170,7 @@ class CopySlices(Node):
         window_shape, window_strides, window_offset = self.window
         start = window_offset - offset * self.outputs[0][1].dtype.itemsize // self.kind.dtype.itemsize
         window: Any = SLOTS.window_of(result, self.kind, (window_shape, window_strides, start))
-        inner = self.inner.apply([window.clone()])
+        inner = self.inner.apply([window.clone(memory_format=contiguous_format)])
         if self.edges[0] is None:
             return [None, *inner[1:]]
         if inner[0] is None:

@@ -728,3 +728,21 @@ def test_retained_gradients_are_contiguous(T: Any, create_graph: bool) -> Any:
         each.retain_grad()
     z.sum().backward(create_graph=create_graph)
     return [(each.grad, each.grad.stride(), each.grad.requires_grad) for each in (y, z)]
+
+
+@pytest.mark.filterwarnings("ignore:Using backward")
+@differential
+def test_sparse_gradients_in_the_graph(T: Any) -> Any:
+    weight = T.ones(4, 2, requires_grad=True)
+    T.nn.functional.embedding(T.tensor([1, 1]), weight, sparse=True).sum().backward(create_graph=True)
+    return str(weight.grad.layout), weight.grad.to_dense().detach()
+
+
+@pytest.mark.parametrize("returned", ["no", 3.0], ids=str)
+@differential
+def test_a_node_s_hook_that_gives_no_tensor_is_refused(T: Any, returned: Any) -> Any:
+    x = T.ones(2, requires_grad=True)
+    y = x * 2
+    y.grad_fn.register_hook(lambda inputs, outputs: (returned,))
+    outcome(lambda: y.sum().backward(), "expected Variable or None")
+    return x.grad

@@ -41,7 +41,7 @@ class _Plan(NamedTuple):
     """The operand whose order of dimensions in memory the results have; None: they have no gaps."""
 
     def result(self, dtype: np.dtype[Any], operands: Sequence[Any]) -> Any:
-        """An empty result."""
+        """A new array for a result, not filled yet."""
         return np.empty(self.shape, dtype) if self.followed is None else np.empty_like(operands[self.followed], dtype)
 
 

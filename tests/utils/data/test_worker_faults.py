@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import gc
 import itertools
@@ -112,6 +113,9 @@ def test_processes(kind: str, children: bool, persistent: bool) -> None:
         assert found == [each for each in WHOLE if each in found], calls.where
         assert ended is not None or found == WHOLE, calls.where
         calls.end()
+        if persistent and children:  # one may have failed after its last batch: the next epoch says so
+            with contextlib.suppress(RuntimeError):
+                _batches(loader)
         assert _batches(loader) == WHOLE, calls.where
         del batches, loader, ended, again, each  # errors hold their frames
         gc.collect()

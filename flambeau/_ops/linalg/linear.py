@@ -26,7 +26,7 @@ from ..pointwise.binary import add, conj
 from ..shape.view import _contiguous_clone, _t, _view, reshaped
 from .addmm import _addmm, _addmm_added, _addmm_left, _addmm_right, _check_addmm, _combined
 from .matmul import _NUMBERS, _is_column_major, _mm, _mm_left, _mm_right, matmul, write_product
-from .merged_nodes import become_last_view, node_before, runs_as_one, save_instead
+from .merged_nodes import become_last_view, node_before, save_instead
 from .over_samples import samples_product
 from .products import array_dot, product_of_columns, product_plus, rows_product
 
@@ -213,7 +213,7 @@ def _takes_weight_as_it_lies(kind: Any, factor: Any) -> bool:
 
     Where sums are trees over samples it does so for watchers, too: rows of a matrix do not say which sample is theirs.
     """
-    unwatched = runs_as_one(kind) or REPRODUCIBILITY.samples is not None
+    unwatched = kind in THREAD.modes.direct or REPRODUCIBILITY.samples is not None
     return bool(TAKEN[kind] and unwatched and factor.flags.c_contiguous)
 
 

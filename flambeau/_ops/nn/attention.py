@@ -26,7 +26,6 @@ from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.gradients.needed import needs_gradient
 from ..._dispatch.public.protocol import CASTING
 from ..._dispatch.public.registry import public
-from ..linalg.merged_nodes import runs_as_one
 from ..random.dropout import dropout, kept_factors, mask_of_dropout
 from ..reduce.moments import widened, widened_tensor
 from ..reduce.reductions import reduced
@@ -472,22 +471,9 @@ def _shared_heads(query: Any, key: Any, value: Any) -> tuple[Any, Any]:
     return _repeated(key, heads), _repeated(value, heads)
 
 
-def _heads_summed(grad: Tensor, self_sym_sizes: tuple[int, ...], times: int) -> Tensor:
-    *batch, own, length, width = self_sym_sizes
-    return grad.reshape(*batch, own, times, length, width).sum(-3)
-
-
-@primitive("UnsafeViewBackward0", op_name="repeat_heads", fuses=False, self=_heads_summed)
-def _repeated_heads(self: Array, times: int) -> Array:
-    """The steps of `_repeated` as one; PyTorch has none of them in its graph."""
-    return np.repeat(self, times, axis=-3)
-
-
 def _repeated(tensor: Any, heads: int) -> Any:
     """Each head as often as makes so many of them, one copy after the other."""
     *batch, own, length, width = tensor._array.shape
-    if 1 < own < heads and tensor._array.size and type(tensor) in PLAIN_TYPES and runs_as_one(tensor._kind):
-        return _repeated_heads(tensor, heads // own)
     return tensor.unsqueeze(-3).expand(*batch, own, heads // own, length, width).reshape(*batch, heads, length, width)
 
 

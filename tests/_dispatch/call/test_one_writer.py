@@ -64,6 +64,7 @@ PLACES = {
         "_ops/index/gather.py": 1,
         "_ops/index/masked.py": 1,
         "_ops/index/subscript.py": 2,
+        "_ops/linalg/linear.py": 1,
         "_ops/linalg/merged_nodes.py": 1,
         "_ops/pointwise/foreach.py": 1,
         "_ops/random/draws.py": 2,

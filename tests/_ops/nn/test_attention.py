@@ -127,13 +127,6 @@ def test_second_derivatives_of_shared_heads(T: Any) -> Any:
     return [each.detach() for each in first], second
 
 
-def test_shared_heads_are_one_node() -> None:
-    query, *pair = (_heads(flambeau, 2, heads, 3, 8).requires_grad_() for heads in (4, 2, 2))
-    node: Any = _attention(flambeau, query, *pair, enable_gqa=True).grad_fn
-    for (repeated, _), leaf in zip(node.next_functions[1:], pair, strict=True):
-        assert repeated.next_functions[0][0].variable is leaf
-
-
 @differential(tolerance=1e-5)
 def test_shared_heads_that_nobody_differentiates(T: Any) -> Any:
     """Of one query, as of a decoded token, and of several, in both memory orders, and of a long cache."""

@@ -69,6 +69,11 @@ class Hardswish(_Requantized, nn.Hardswish):
         self.register_buffer("scale", torch.tensor(scale))
         self.register_buffer("zero_point", torch.tensor(zero_point))
 
+    @staticmethod
+    def from_float(mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
+        """The activation of codes for a watched one of floats."""
+        return Hardswish.from_reference(mod, *output_parameters(mod))
+
 
 class ELU(_Requantized, nn.ELU):
     """`x` where it is positive, `alpha * (exp(x) - 1)` elsewhere."""
@@ -79,6 +84,11 @@ class ELU(_Requantized, nn.ELU):
         nn.ELU.__init__(self, alpha)
         self.scale = scale
         self.zero_point = zero_point
+
+    @staticmethod
+    def from_float(mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
+        """The activation of codes for a watched one of floats."""
+        return ELU.from_reference(mod, *output_parameters(mod))
 
 
 class LeakyReLU(_Requantized, nn.LeakyReLU):
@@ -109,6 +119,11 @@ class Softmax(_Requantized, nn.Softmax):
         nn.Softmax.__init__(self, dim)
         self.scale = scale
         self.zero_point = zero_point
+
+    @staticmethod
+    def from_float(mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
+        """The activation of codes for a watched one of floats."""
+        return Softmax.from_reference(mod, *output_parameters(mod))
 
 
 class Sigmoid(nn.Sigmoid):

@@ -3,6 +3,7 @@
     python -m tests.fuzz training --seconds 600 --jobs 16
     python -m tests.fuzz training --seed 1234 --count 1        the program of one seed again
     python -m tests.fuzz all --seconds 3600 --seed 1000000     an hour of each kind, on all cores
+    python -m tests.fuzz all --seconds 60 --brief              a line for each seed that fails
 
 A program that ends its process runs once more under Flambeau alone: what PyTorch does to itself is counted, and is no
 failure. A failure is printed as a script that runs by itself. Failures of the same kind (the same error at the same
@@ -37,23 +38,23 @@ class Found(NamedTuple):
     script: str = ""
 
 
-def examine(kind: str, seed: int) -> Found:
-    """Write the program of a seed, run it, and make it short if it fails."""
+def examine(kind: str, seed: int, brief: bool = False) -> Found:
+    """Write the program of a seed, run it, and make it short if it fails; if brief, leave it as long as it is."""
     writer = KINDS[kind]
     program = writer.write(seed)
     failure = writer.judge(program)
-    if failure is None:
-        return Found()
+    if failure is None or brief:
+        return Found(failure)
     program = shrink(program, writer.judge, failure.kind)
     return Found(writer.judge(program) or failure, script(program))
 
 
-def _prepare(kind: str) -> Work:
+def _prepare(kind: str, brief: bool) -> Work:
     from tests.support.oracle import pytorch
 
     if pytorch is not None:
         pytorch.set_num_threads(1)
-    return functools.partial(examine, kind)
+    return functools.partial(examine, kind, brief=brief)
 
 
 def _alone(kind: str) -> Work:
@@ -79,8 +80,8 @@ def _seeds(first: int, seconds: float, count: int | None) -> Iterator[int]:
 class _Tally:
     """Counts programs and failures, and prints both."""
 
-    def __init__(self, kind: str, each: int) -> None:
-        self._kind, self._each = kind, each
+    def __init__(self, kind: str, each: int, brief: bool) -> None:
+        self._kind, self._each, self._brief = kind, each, brief
         self._began = self._told = time.monotonic()
         self.programs = 0
         self.ended = 0
@@ -98,7 +99,12 @@ class _Tally:
             )
         if found.failure is not None:
             self.failures[found.failure.kind] += 1
-            if self.failures[found.failure.kind] <= self._each:
+            if self._brief:
+                print(
+                    f"{self._kind} {seed}: {found.failure.runs}: {found.failure.about}: {found.failure.detail}",
+                    flush=True,
+                )
+            elif self.failures[found.failure.kind] <= self._each:
                 print(f"\n# seed {seed}: {found.failure.runs}: {found.failure.about}\n# {found.failure.detail}")
                 print(found.script, flush=True)
         if time.monotonic() - self._told > 10:
@@ -127,6 +133,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes; 1: this one")
     parser.add_argument("--each", type=int, default=2, help="failures of one kind that are printed in full")
+    parser.add_argument("--brief", action="store_true", help="print a line for each failure, and make no program short")
+    parser.add_argument("--patience", type=float, default=300, help="seconds after which a program counts as hanging")
     parser.add_argument("--show", action="store_true", help="print the program of the seed, and run nothing")
     options = parser.parse_args()
     if options.show:
@@ -135,9 +143,9 @@ def main() -> int:
     lines = []
     failed = False
     for kind in KINDS if options.kind == "all" else (options.kind,):
-        tally = _Tally(kind, options.each)
+        tally = _Tally(kind, options.each, options.brief)
         seeds = _seeds(options.seed, options.seconds, options.count)
-        workers: Any = Workers(options.jobs, functools.partial(_prepare, kind), _PATIENCE)
+        workers: Any = Workers(options.jobs, functools.partial(_prepare, kind, options.brief), options.patience)
         for seed, found in workers.results(seeds):
             tally.add(seed, found)
         tally.end()

@@ -13,11 +13,11 @@ from contextlib import contextmanager
 from .build import Builder, Value
 from .types import F32, F64, I32, I64, POINTER, VOID
 
-_HEADER = object.__basicsize__
+HEADER = object.__basicsize__
 """Where the fields of an object begin: later in builds of Python without a global lock."""
 
-DATA, DIMENSIONS, SHAPE, STRIDES = _HEADER, _HEADER + 8, _HEADER + 16, _HEADER + 24
-FLAGS = _HEADER + 48
+DATA, DIMENSIONS, SHAPE, STRIDES = HEADER, HEADER + 8, HEADER + 16, HEADER + 24
+FLAGS = HEADER + 48
 
 
 class ArrayArgument:

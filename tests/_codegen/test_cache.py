@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import flambeau
-from flambeau._codegen.machine import cache
+from flambeau._codegen.machine import cache, engine
 
 ROOT = Path(__file__).parents[2]
 
@@ -71,6 +71,13 @@ def test_source_is_read_again_when_it_has_changed(folder: Path, monkeypatch: pyt
         file.write_text("x = 2")
         os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert cache.source_digest() != found
+
+
+def test_builds_of_python_with_other_objects_share_no_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = engine.Engine().fingerprint
+    assert engine.Engine().fingerprint == usual
+    monkeypatch.setattr(engine, "HEADER", engine.HEADER + 16)  # as without a global lock
+    assert engine.Engine().fingerprint != usual
 
 
 def test_load_and_store(folder: Path) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..._core.process.locks import new_lock, new_reentrant_lock
 from ..._core.release import RELEASE
+from ..arrays import HEADER
 from ..build import ALL_PASSES
 from ..ir import ir, llvm, llvmlite
 from . import cache
@@ -72,6 +73,7 @@ class Engine:
                 RELEASE,
                 llvmlite.__version__,
                 np.__version__,
+                str(HEADER),
                 self.triple,
                 self.processor,
                 self.features,

@@ -32,6 +32,7 @@ from ..._dispatch.public.registry import public
 from .copy_then_write import change, publish_change, writing
 
 _CPU_BOOL = kind_of(bool_, CPU)
+_choose = undispatched(np.where)
 _MASK_NAMES = C_NAMES | {"int16": "short"}
 
 
@@ -110,7 +111,7 @@ def where(condition: Tensor, input: Operand = None, other: Operand = None) -> An
     ):  # the short way
         counter: Any = None if modes.inference else [0, None]
         if input._array.size < LARGE:  # row-major, as two of the three are
-            chosen = np.where(condition._array, input._array, other._array)
+            chosen = _choose(condition._array, input._array, other._array)
         else:
             chosen = _first_where(input._array, other._array, condition._array)
         return Tensor._from_parts((chosen, input._kind, counter))

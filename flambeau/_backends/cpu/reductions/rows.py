@@ -65,7 +65,7 @@ def _forward(logarithm: bool) -> Callable[..., Array | None]:
         if plan is None:
             return None
         kernel, sizes = plan
-        source = contiguous(x)
+        source = x if x.flags.c_contiguous else contiguous(x)
         return workspace.run(kernel, workspace.empty(shape, dtype), source, *sizes)
 
     return run

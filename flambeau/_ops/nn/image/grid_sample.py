@@ -139,11 +139,11 @@ def _shape(input: Any, grid: Any) -> Sizes:
     return (*input.shape[:2], *grid.shape[1:-1])
 
 
-def _sampled(input: Any, grid: Any, mode: int, padding: int, align_corners: bool) -> Any:
+def _sampled(input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Array:
     spatial = input.shape[2:]
     rank = len(spatial)
-    parts, _, indices, masks = _plan(grid, spatial, mode, padding, align_corners)
-    weights = [_weights(parts[dim], mode) for dim in range(len(parts))]
+    parts, _, indices, masks = _plan(grid, spatial, interpolation_mode, padding_mode, align_corners)
+    weights = [_weights(parts[dim], interpolation_mode) for dim in range(len(parts))]
     flat = input.reshape(*input.shape[:2], math.prod(spatial))
     result = np.zeros((*input.shape[:2], parts.shape[-1]), input.dtype, like=input)
     for taps, index, exists in _pixels(indices, masks, row_major(spatial)):
@@ -157,31 +157,32 @@ def _sampled(input: Any, grid: Any, mode: int, padding: int, align_corners: bool
 
 
 def _sampled_backward(
-    grad: Any, input: Any, grid: Any, mode: int, padding: int, align_corners: bool, output_mask: tuple[bool, bool]
-) -> tuple[Any, Any]:
+    grad_output: Array, input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool,
+    output_mask: tuple[bool, bool],
+) -> tuple[Any, Any]:  # fmt: skip
     spatial = input.shape[2:]
     area = math.prod(spatial)
     planes = math.prod(input.shape[:2])
-    parts, moves, indices, masks = _plan(grid, spatial, mode, padding, align_corners)
-    weights = [_weights(parts[dim], mode) for dim in range(len(parts))]
-    slopes = [_slopes(parts[dim], mode) for dim in range(len(parts))]
+    parts, moves, indices, masks = _plan(grid, spatial, interpolation_mode, padding_mode, align_corners)
+    weights = [_weights(parts[dim], interpolation_mode) for dim in range(len(parts))]
+    slopes = [_slopes(parts[dim], interpolation_mode) for dim in range(len(parts))]
     flat = input.reshape(*input.shape[:2], area)
-    wanted = grad.reshape(*input.shape[:2], parts.shape[-1])
-    of_input = np.zeros(planes * area if output_mask[0] else 0, grad.dtype, like=grad)
-    of_places = np.zeros(parts.shape, grad.dtype, like=grad)
-    offsets = (np.arange(planes, like=grad) * area).reshape(*input.shape[:2], 1)
+    wanted = grad_output.reshape(*input.shape[:2], parts.shape[-1])
+    of_input = np.zeros(planes * area if output_mask[0] else 0, grad_output.dtype, like=grad_output)
+    of_places = np.zeros(parts.shape, grad_output.dtype, like=grad_output)
+    offsets = (np.arange(planes, like=grad_output) * area).reshape(*input.shape[:2], 1)
     for taps, index, exists in _pixels(indices, masks, row_major(spatial)):
         index, exists = index[:, np.newaxis], exists[:, np.newaxis]
         chosen = [weights[dim][tap] for dim, tap in enumerate(taps)]
         if output_mask[0]:
-            shares = np.where(exists, wanted * _product(chosen)[:, np.newaxis], grad.dtype.type(0))
+            shares = np.where(exists, wanted * _product(chosen)[:, np.newaxis], grad_output.dtype.type(0))
             np.add.at(of_input, (index + offsets).reshape(-1), shares.reshape(-1))
-        if output_mask[1] and mode != NEAREST:
-            values = np.where(exists, np.take_along_axis(flat, index, 2) * wanted, grad.dtype.type(0)).sum(1)
+        if output_mask[1] and interpolation_mode != NEAREST:
+            values = np.where(exists, np.take_along_axis(flat, index, 2) * wanted, grad_output.dtype.type(0)).sum(1)
             for dim, tap in enumerate(taps):
                 of_places[dim] += values * _product([*chosen[:dim], slopes[dim][tap], *chosen[dim + 1 :]])
     of_grid = dim_moved((of_places * moves)[::-1], 0, -1).reshape(grid.shape)
-    nothing = np.zeros((), grad.dtype, like=grad)
+    nothing = np.zeros((), grad_output.dtype, like=grad_output)
     return (
         of_input.reshape(input.shape) if output_mask[0] else np.broadcast_to(nothing, input.shape),
         contiguous_array(of_grid) if output_mask[1] else np.broadcast_to(nothing, grid.shape),
@@ -249,54 +250,23 @@ def _gradients(backward: Primitive[..., Tensor], grads: Any, needs: tuple[bool, 
     return [each if need else None for each, need in zip(found, needs, strict=True)]
 
 
-def _gradients2d(
-    grads: Any, needs: Any, input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool
-) -> list[Any]:
-    return _gradients(
-        _grid_sampler_2d_backward, grads, needs, input, grid, interpolation_mode, padding_mode, align_corners
-    )
+def _sampling(rank: int) -> Primitive[..., Tensor]:
+    """The op that samples images of `rank` dimensions, whose derivative is one op too."""
+    node, name, axes = f"GridSampler{rank}D", f"grid_sampler_{rank}d", Images(rank + 1, channels=False)
+
+    def gradients(
+        grads: Any, needs: Any, input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool
+    ) -> list[Any]:
+        return _gradients(backward, grads, needs, input, grid, interpolation_mode, padding_mode, align_corners)
+
+    forward = primitive(f"{node}Backward0", op_name=name, axes=axes, joint=gradients)(in_single(_sampled))
+    backward = primitive(
+        f"{node}BackwardBackward0", op_name=f"{name}_backward", axes=axes, joint=_second_gradients
+    )(in_single(_sampled_backward))  # fmt: skip
+    return forward
 
 
-def _gradients3d(
-    grads: Any, needs: Any, input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool
-) -> list[Any]:
-    return _gradients(
-        _grid_sampler_3d_backward, grads, needs, input, grid, interpolation_mode, padding_mode, align_corners
-    )
-
-
-@primitive("GridSampler2DBackwardBackward0", axes=Images(3, channels=False), joint=_second_gradients)
-@in_single
-def _grid_sampler_2d_backward(
-    grad_output: Array, input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool,
-    output_mask: tuple[bool, bool],
-) -> Any:  # fmt: skip
-    return _sampled_backward(grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask)
-
-
-@primitive("GridSampler2DBackward0", axes=Images(3, channels=False), joint=_gradients2d)
-@in_single
-def _grid_sampler_2d(
-    input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool
-) -> Array:
-    return _sampled(input, grid, interpolation_mode, padding_mode, align_corners)
-
-
-@primitive("GridSampler3DBackwardBackward0", axes=Images(4, channels=False), joint=_second_gradients)
-@in_single
-def _grid_sampler_3d_backward(
-    grad_output: Array, input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool,
-    output_mask: tuple[bool, bool],
-) -> Any:  # fmt: skip
-    return _sampled_backward(grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask)
-
-
-@primitive("GridSampler3DBackward0", axes=Images(4, channels=False), joint=_gradients3d)
-@in_single
-def _grid_sampler_3d(
-    input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool
-) -> Array:
-    return _sampled(input, grid, interpolation_mode, padding_mode, align_corners)
+_OPS = {rank: _sampling(rank) for rank in (2, 3)}
 
 
 # ----- public ------------------------------------------------------------------------------------------------------
@@ -340,8 +310,7 @@ def _sample(
             f"grid_sampler(): expected scalar type {LEGACY_NAMES[input.dtype]} but found {LEGACY_NAMES[grid.dtype]}: "
             "input and grid have the same dtype"
         )
-    op = _grid_sampler_2d if rank == 2 else _grid_sampler_3d
-    return op(input, grid, int(interpolation_mode), int(padding_mode), bool(align_corners))
+    return _OPS[rank](input, grid, int(interpolation_mode), int(padding_mode), bool(align_corners))
 
 
 @public(method=False, autocast=on(cpu=FULL))

@@ -13,20 +13,30 @@ from ...._core.arrays.quick import dim_moved
 from ...._core.arrays.room import ensure_room_like
 from ...._core.backend import beside
 from ...._core.dtype import FLOAT
-from ...._core.geometry.moving_windows import channel_last
 from ...._core.size import fits_int64
 from ...._core.tensor import Tensor
 from ...._dispatch.arguments.autocast_rules import FULL, on
 from ...._dispatch.arguments.precision import in_single
 from ...._dispatch.axes import Images
-from ...._dispatch.dispatch import Array, primitive
+from ...._dispatch.dispatch import Array, Primitive, primitive
 from ...._dispatch.public.registry import public
 from ...create.like import zeros_like
 from ...reduce.reductions import no_kernel
 from ..image.linear_maps import Taps, apply_taps, channels_to_end, transposed
-from .max_pool import has_nan, lowest, maxima, picked, scattered
+from .max_pool import has_nan, lowest, maxima, scattering
 from .mean_pool import averaged, averaged_backward
-from .pool_window import Sizes, along, check_line, empty, empty_windows, is_integer, laid_out, row_major, sizes
+from .pool_window import (
+    Sizes,
+    along,
+    check_line,
+    empty,
+    empty_windows,
+    images_last,
+    is_integer,
+    laid_out,
+    row_major,
+    sizes,
+)
 
 
 def _bounds(size: int, count: int) -> tuple[Any, Any]:
@@ -107,17 +117,9 @@ def _checked(grad: Tensor, name: str) -> Tensor:
     return grad
 
 
-def _again2d(grad: Tensor, self_sym_sizes: Sizes) -> Tensor:
-    return _adaptive_avg_pool2d(grad, self_sym_sizes[-2:])
-
-
-def _again3d(grad: Tensor, self_sym_sizes: Sizes) -> Tensor:
-    return _adaptive_avg_pool3d(grad, self_sym_sizes[-3:])
-
-
 def _windows(self: Array, counts: Sizes) -> Array:
     """The shape rule of means."""
-    return empty_windows(self, counts, len(counts) == 2 and channel_last(self, 2))
+    return empty_windows(self, counts, images_last(self, len(counts)))
 
 
 def _windows_with_indices(self: Array, counts: Sizes) -> tuple[Array, Array]:
@@ -126,48 +128,29 @@ def _windows_with_indices(self: Array, counts: Sizes) -> tuple[Array, Array]:
     return values, values.astype(np.int64)
 
 
-@primitive(
-    "AdaptiveAvgPool2DBackwardBackward0",
-    axes=Images(),
-    shape=lambda self, input: empty(input.shape, self.dtype, channel_last(input, 2), self),
-    self=_again2d,
-    input=lambda grad: zeros_like(grad),
-)
-def _adaptive_avg_pool2d_backward(self: Array, input: Array) -> Array:
-    return _average_backward(self, input, 2, channel_last(input, 2))
+def _averaging(rank: int) -> Primitive[..., Tensor]:
+    """The op that averages as many windows of `rank` dimensions as are asked for, with its transpose as derivative."""
+    node, name = f"AdaptiveAvgPool{rank}D", f"adaptive_avg_pool{rank}d"
 
+    def pool(self: Array, output_size: Sizes) -> Array:
+        if rank == 3 and self.dtype.itemsize == 2:
+            return _average_in_halves(self, output_size)
+        return _average(self, output_size, images_last(self, rank))
 
-@primitive(
-    "AdaptiveAvgPool2DBackward0",
-    axes=Images(),
-    shape=_windows,
-    self=lambda grad, self: _adaptive_avg_pool2d_backward(_checked(grad, "adaptive_avg_pool2d_backward"), self),
-)
-def _adaptive_avg_pool2d(self: Array, output_size: Sizes) -> Array:
-    return _average(self, output_size, channel_last(self, 2))
+    def share(self: Array, input: Array) -> Array:
+        return _average_backward(self, input, rank, images_last(input, rank))
 
-
-@primitive(
-    "AdaptiveAvgPool3DBackwardBackward0",
-    axes=Images(),
-    shape=lambda self, input: empty(input.shape, self.dtype, False, self),
-    self=_again3d,
-    input=lambda grad: zeros_like(grad),
-)
-def _adaptive_avg_pool3d_backward(self: Array, input: Array) -> Array:
-    return _average_backward(self, input, 3, False)
-
-
-@primitive(
-    "AdaptiveAvgPool3DBackward0",
-    axes=Images(),
-    shape=_windows,
-    self=lambda grad, self: _adaptive_avg_pool3d_backward(_checked(grad, "adaptive_avg_pool3d_backward"), self),
-)
-def _adaptive_avg_pool3d(self: Array, output_size: Sizes) -> Array:
-    if self.dtype.itemsize == 2:
-        return _average_in_halves(self, output_size)
-    return _average(self, output_size, False)
+    forward: Primitive[..., Tensor]
+    backward = primitive(
+        f"{node}BackwardBackward0", op_name=f"{name}_backward", axes=Images(),
+        shape=lambda self, input: empty(input.shape, self.dtype, images_last(input, rank), self),
+        self=lambda grad, self_sym_sizes: forward(grad, self_sym_sizes[-rank:]), input=lambda grad: zeros_like(grad),
+    )(share)  # fmt: skip
+    forward = primitive(
+        f"{node}Backward0", op_name=name, axes=Images(), shape=_windows,
+        self=lambda grad, self: backward(_checked(grad, f"{name}_backward"), self),
+    )(pool)  # fmt: skip
+    return forward
 
 
 def _flat(places: Sequence[Any], steps: Sizes) -> Any:
@@ -202,52 +185,22 @@ def _maxima(array: Any, counts: Sizes, last: bool) -> tuple[Any, Any]:
     return best, indices
 
 
-@primitive(
-    "AdaptiveMaxPool2DBackwardBackward0",
-    axes=Images(),
-    self=lambda grad, indices: picked(grad, indices, 2),
-    input=lambda grad: zeros_like(grad),
-)
-@in_single
-def _adaptive_max_pool2d_backward(self: Array, input: Array, indices: Array) -> Array:
-    return scattered(self, indices, input, 2, channel_last(input, 2))
+def _maximising(rank: int) -> Primitive[..., Tensor]:
+    """The op that finds the largest elements of as many windows of `rank` dimensions as are asked for."""
+    node, name = f"AdaptiveMaxPool{rank}D", f"adaptive_max_pool{rank}d"
+    backward = scattering(node, name, rank, images_last)
+
+    def pool(self: Array, output_size: Sizes) -> Any:
+        return _maxima(self, output_size, images_last(self, rank))
+
+    return primitive(
+        f"{node}Backward0", op_name=name, axes=Images(), shape=_windows_with_indices,
+        self=lambda grad, self, result1: backward(_checked(grad, f"{name}_backward"), self, result1),
+    )(in_single(pool))  # fmt: skip
 
 
-@primitive(
-    "AdaptiveMaxPool2DBackward0",
-    axes=Images(),
-    shape=_windows_with_indices,
-    self=lambda grad, self, result1: _adaptive_max_pool2d_backward(
-        _checked(grad, "adaptive_max_pool2d_backward"), self, result1
-    ),
-)
-@in_single
-def _adaptive_max_pool2d(self: Array, output_size: Sizes) -> Any:
-    return _maxima(self, output_size, channel_last(self, 2))
-
-
-@primitive(
-    "AdaptiveMaxPool3DBackwardBackward0",
-    axes=Images(),
-    self=lambda grad, indices: picked(grad, indices, 3),
-    input=lambda grad: zeros_like(grad),
-)
-@in_single
-def _adaptive_max_pool3d_backward(self: Array, input: Array, indices: Array) -> Array:
-    return scattered(self, indices, input, 3, False)
-
-
-@primitive(
-    "AdaptiveMaxPool3DBackward0",
-    axes=Images(),
-    shape=_windows_with_indices,
-    self=lambda grad, self, result1: _adaptive_max_pool3d_backward(
-        _checked(grad, "adaptive_max_pool3d_backward"), self, result1
-    ),
-)
-@in_single
-def _adaptive_max_pool3d(self: Array, output_size: Sizes) -> Any:
-    return _maxima(self, output_size, False)
+_MEANS = {rank: _averaging(rank) for rank in (2, 3)}
+_MAXIMA = {rank: _maximising(rank) for rank in (2, 3)}
 
 
 # ----- arguments ---------------------------------------------------------------------------------------------------
@@ -305,7 +258,7 @@ def _means(rank: int, input: Tensor, counts: Sizes) -> Tensor:
     if counts == (1,) * rank and input.dim() in (rank + 1, rank + 2):
         return input.mean(tuple(range(-1, -rank - 1, -1)), keepdim=True)
     _check(name, input, rank, range(-rank, 0))
-    return (_adaptive_avg_pool2d if rank == 2 else _adaptive_avg_pool3d)(input, counts)
+    return _MEANS[rank](input, counts)
 
 
 def _largest(rank: int, input: Any, counts: Sizes) -> Tensor:
@@ -315,7 +268,7 @@ def _largest(rank: int, input: Any, counts: Sizes) -> Tensor:
     _check(name, input, rank, range(1 - input._array.ndim, 0))
     if min(counts) < 0:
         raise RuntimeError(f"{name}: Trying to create tensor with negative dimension: output_size is {list(counts)}")
-    return (_adaptive_max_pool2d if rank == 2 else _adaptive_max_pool3d)(input, counts)
+    return _MAXIMA[rank](input, counts)
 
 
 @public("nn.functional.adaptive_avg_pool1d", method=False)

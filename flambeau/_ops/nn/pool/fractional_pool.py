@@ -12,13 +12,11 @@ from ...._core.dtype import FLOAT, LEGACY_NAMES
 from ...._core.tensor import Tensor
 from ...._dispatch.arguments.autocast_rules import FULL, on
 from ...._dispatch.arguments.precision import in_single
-from ...._dispatch.axes import Images
-from ...._dispatch.dispatch import Array, primitive
+from ...._dispatch.dispatch import Array, Primitive, primitive
 from ...._dispatch.public.registry import public
-from ...create.like import zeros_like
 from ...random.draws import rand
 from ...reduce.reductions import no_kernel
-from .max_pool import has_nan, lowest, picked, scattered
+from .max_pool import has_nan, lowest, scattering
 from .pool_window import Sizes, is_integer, row_major
 
 
@@ -64,44 +62,22 @@ def _fractional(array: Any, kernel: Sizes, counts: Sizes, samples: Any) -> tuple
     return best.reshape(shape), indices.reshape(shape)
 
 
-@primitive(
-    "FractionalMaxPool2DBackwardBackward0",
-    axes=Images(),
-    self=lambda grad, indices: picked(grad, indices, 2),
-    input=lambda grad: zeros_like(grad),
-)
-@in_single
-def _fractional_max_pool2d_backward(self: Array, input: Array, indices: Array) -> Array:
-    return scattered(self, indices, input, 2, False)
+def _drawing(rank: int) -> Primitive[..., Tensor]:
+    """The op that looks into randomly placed windows in `rank` dimensions."""
+    node, name = f"FractionalMaxPool{rank}D", f"fractional_max_pool{rank}d"
+    backward = scattering(node, name, rank, lambda array, rank: False)
+
+    def pool(self: Array, kernel_size: Sizes, output_size: Sizes, random_samples: Array) -> Any:
+        return _fractional(self, kernel_size, output_size, random_samples)
+
+    def gradient(grad: Tensor, self: Tensor, kernel_size: Sizes, output_size: Sizes, result1: Any) -> Tensor:
+        """The gradient of the input. The window stands among the parameters because PyTorch's node shows it."""
+        return backward(grad, self, result1)
+
+    return primitive(f"{node}Backward0", op_name=name, self=gradient)(in_single(pool))
 
 
-@primitive(
-    "FractionalMaxPool2DBackward0",
-    self=lambda grad, self, kernel_size, output_size, result1: _fractional_max_pool2d_backward(grad, self, result1),
-)
-@in_single
-def _fractional_max_pool2d(self: Array, kernel_size: Sizes, output_size: Sizes, random_samples: Array) -> Any:
-    return _fractional(self, kernel_size, output_size, random_samples)
-
-
-@primitive(
-    "FractionalMaxPool3DBackwardBackward0",
-    axes=Images(),
-    self=lambda grad, indices: picked(grad, indices, 3),
-    input=lambda grad: zeros_like(grad),
-)
-@in_single
-def _fractional_max_pool3d_backward(self: Array, input: Array, indices: Array) -> Array:
-    return scattered(self, indices, input, 3, False)
-
-
-@primitive(
-    "FractionalMaxPool3DBackward0",
-    self=lambda grad, self, kernel_size, output_size, result1: _fractional_max_pool3d_backward(grad, self, result1),
-)
-@in_single
-def _fractional_max_pool3d(self: Array, kernel_size: Sizes, output_size: Sizes, random_samples: Array) -> Any:
-    return _fractional(self, kernel_size, output_size, random_samples)
+_OPS = {rank: _drawing(rank) for rank in (2, 3)}
 
 
 def _expanded(name: str, argument: str, value: Any, rank: int) -> Sizes:
@@ -185,8 +161,7 @@ def _pooled(
                 f"{name}(): pool {word} {length} too large relative to input {word} {size} (output {word} {count})"
             )
     batch = math.prod(shape[: -rank - 1])
-    op = _fractional_max_pool2d if rank == 2 else _fractional_max_pool3d
-    return op(input, kernel, counts, samples[:batch, : shape[-rank - 1]])
+    return _OPS[rank](input, kernel, counts, samples[:batch, : shape[-rank - 1]])
 
 
 @public("nn.functional.fractional_max_pool2d_with_indices", function=False, method=False)

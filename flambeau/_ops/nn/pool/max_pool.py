@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from ...._core.tensor import Tensor
 from ...._dispatch.arguments.autocast_rules import FullIf, on
 from ...._dispatch.arguments.precision import in_single
 from ...._dispatch.axes import Images
-from ...._dispatch.dispatch import Array, primitive
+from ...._dispatch.dispatch import Array, Primitive, primitive
 from ...._dispatch.public.registry import public
 from ...create.like import zeros_like
 from ...reduce.reductions import no_kernel
@@ -168,14 +169,19 @@ def _max_pool2d_backward(
     return scattered(self, indices, input, 2, channel_last(input, 2))
 
 
-@primitive(
-    "MaxPool3DWithIndicesBackwardBackward0",
-    axes=Images(),
-    self=lambda grad, indices: picked(grad, indices, 3),
-    input=lambda grad: zeros_like(grad),
-)
-def _max_pool3d_backward(self: Array, input: Array, indices: Array) -> Array:
-    return scattered(self, indices, input, 3, channel_last(input, 3))
+def scattering(node: str, name: str, rank: int, keeps_order: Callable[[Any, int], bool]) -> Primitive[..., Tensor]:
+    """The op that puts gradients where maxima were found, for nodes `{node}BackwardBackward0`."""
+
+    def backward(self: Array, input: Array, indices: Array) -> Array:
+        return scattered(self, indices, input, rank, keeps_order(input, rank))
+
+    return primitive(
+        f"{node}BackwardBackward0", op_name=f"{name}_backward", axes=Images(),
+        self=lambda grad, indices: picked(grad, indices, rank), input=lambda grad: zeros_like(grad),
+    )(backward)  # fmt: skip
+
+
+_max_pool3d_backward = scattering("MaxPool3DWithIndices", "max_pool3d", 3, channel_last)
 
 
 def _gradient2d(

@@ -10,12 +10,12 @@ import numpy as np
 
 from ...._core.backend import beside
 from ...._core.dtype import bfloat16, float16, float32, float64, int64
-from ...._core.geometry.moving_windows import channel_last, output_sizes
+from ...._core.geometry.moving_windows import output_sizes
 from ...._core.tensor import Tensor
 from ...._dispatch.arguments.autocast_rules import FULL, on
 from ...._dispatch.arguments.precision import in_single
 from ...._dispatch.axes import Images
-from ...._dispatch.dispatch import Array, primitive
+from ...._dispatch.dispatch import Array, Primitive, primitive
 from ...._dispatch.public.registry import public
 from ...create.like import zeros_like
 from ...pointwise.activation import relu
@@ -28,6 +28,7 @@ from .pool_window import (
     check_window,
     empty,
     empty_windows,
+    images_last,
     is_integer,
     padded,
     sizes,
@@ -107,95 +108,59 @@ def averaged_backward(
     return result
 
 
-def _again2d(
-    grad: Tensor, kernel_size: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool, count_include_pad: bool,
-    divisor_override: int | None,
-) -> Tensor:  # fmt: skip
-    return _avg_pool2d(grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
-
-
-def _again3d(
-    grad: Tensor, kernel_size: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool, count_include_pad: bool,
-    divisor_override: int | None,
-) -> Tensor:  # fmt: skip
-    return _avg_pool3d(grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
-
-
 def _windows(self: Array, kernel: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool, *counted: Any) -> Array:
     """The shape rule of means."""
     rank = len(kernel)
     counts = output_sizes(self.shape[-rank:], kernel, stride or kernel, padding, (1,) * rank, ceil_mode)
-    return empty_windows(self, counts, rank == 2 and channel_last(self, 2))
+    return empty_windows(self, counts, images_last(self, rank))
 
 
 def _shares(self: Array, input: Array, kernel: Sizes, *window: Any) -> Array:
     """The shape rule of the gradient of means."""
-    return empty(input.shape, self.dtype, len(kernel) == 2 and channel_last(input, 2), self)
+    return empty(input.shape, self.dtype, images_last(input, len(kernel)), self)
 
 
-@primitive(
-    "AvgPool2DBackwardBackward0",
-    axes=Images(),
-    shape=_shares,
-    self=_again2d,
-    input=lambda grad: zeros_like(grad),
-)
-def _avg_pool2d_backward(
-    self: Array, input: Array, kernel_size: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool,
-    count_include_pad: bool, divisor_override: int | None,
-) -> Array:  # fmt: skip
-    window = kernel_size, stride or kernel_size, padding, ceil_mode, count_include_pad, divisor_override
-    return averaged_backward(self, input, *window, channel_last(input, 2))
+def _averaging(rank: int) -> Primitive[..., Tensor]:
+    """The op that averages windows in `rank` dimensions, with its transpose as derivative."""
+
+    def pool(
+        self: Array, kernel_size: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool, count_include_pad: bool,
+        divisor_override: int | None,
+    ) -> Array:  # fmt: skip
+        window = kernel_size, stride or kernel_size, padding, ceil_mode, count_include_pad, divisor_override
+        return averaged(self, *window, images_last(self, rank))
+
+    def share(
+        self: Array, input: Array, kernel_size: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool,
+        count_include_pad: bool, divisor_override: int | None,
+    ) -> Array:  # fmt: skip
+        window = kernel_size, stride or kernel_size, padding, ceil_mode, count_include_pad, divisor_override
+        return averaged_backward(self, input, *window, images_last(input, rank))
+
+    def again(
+        grad: Tensor, kernel_size: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool, count_include_pad: bool,
+        divisor_override: int | None,
+    ) -> Tensor:  # fmt: skip
+        return forward(grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+    def gradient(
+        grad: Tensor, self: Tensor, kernel_size: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool,
+        count_include_pad: bool, divisor_override: int | None,
+    ) -> Tensor:  # fmt: skip
+        return backward(grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+    node, name = f"AvgPool{rank}D", f"avg_pool{rank}d"
+    forward: Primitive[..., Tensor]
+    forward = primitive(f"{node}Backward0", op_name=name, axes=Images(), shape=_windows, self=gradient)(pool)
+    backward = primitive(
+        f"{node}BackwardBackward0", op_name=f"{name}_backward", axes=Images(), shape=_shares, self=again,
+        input=lambda grad: zeros_like(grad),
+    )(share)  # fmt: skip
+    forward.is_linear = True
+    return forward
 
 
-@primitive(
-    "AvgPool2DBackward0",
-    axes=Images(),
-    shape=_windows,
-    self=lambda grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: (
-        _avg_pool2d_backward(grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
-    ),
-)
-def _avg_pool2d(
-    self: Array, kernel_size: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool, count_include_pad: bool,
-    divisor_override: int | None,
-) -> Array:  # fmt: skip
-    window = kernel_size, stride or kernel_size, padding, ceil_mode, count_include_pad, divisor_override
-    return averaged(self, *window, channel_last(self, 2))
-
-
-@primitive(
-    "AvgPool3DBackwardBackward0",
-    axes=Images(),
-    shape=_shares,
-    self=_again3d,
-    input=lambda grad: zeros_like(grad),
-)
-def _avg_pool3d_backward(
-    self: Array, input: Array, kernel_size: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool,
-    count_include_pad: bool, divisor_override: int | None,
-) -> Array:  # fmt: skip
-    window = kernel_size, stride or kernel_size, padding, ceil_mode, count_include_pad, divisor_override
-    return averaged_backward(self, input, *window, False)
-
-
-@primitive(
-    "AvgPool3DBackward0",
-    axes=Images(),
-    shape=_windows,
-    self=lambda grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: (
-        _avg_pool3d_backward(grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
-    ),
-)
-def _avg_pool3d(
-    self: Array, kernel_size: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool, count_include_pad: bool,
-    divisor_override: int | None,
-) -> Array:  # fmt: skip
-    window = kernel_size, stride or kernel_size, padding, ceil_mode, count_include_pad, divisor_override
-    return averaged(self, *window, False)
-
-
-_avg_pool2d.is_linear = _avg_pool3d.is_linear = True
+_OPS = {rank: _averaging(rank) for rank in (2, 3)}
 
 _DTYPES = {
     2: (int64, float16, bfloat16, float32, float64),
@@ -215,7 +180,7 @@ def _averages(
     )
     if input._kind.dtype not in _DTYPES[rank]:
         raise no_kernel("avg_pool2d" if rank == 2 else "avg_pool3d_out_frame", input)
-    return (_avg_pool2d if rank == 2 else _avg_pool3d)(input, *window)
+    return _OPS[rank](input, *window)
 
 
 def _window(

@@ -54,6 +54,11 @@ def is_integer(value: Any) -> bool:
     return integer(value, 1) is not None
 
 
+def images_last(array: Any, rank: int) -> bool:
+    """Whether the channels of images lie side by side in memory, as those of results then do; volumes keep no order."""
+    return rank == 2 and channel_last(array, 2)
+
+
 @functools.lru_cache(maxsize=256)
 def check_window(
     name: str, shape: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool

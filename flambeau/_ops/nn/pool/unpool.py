@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 
 from ...._core.dtype import FLOAT, int64
-from ...._core.geometry.moving_windows import channel_last
 from ...._core.process.determinism import alert_not_deterministic
 from ...._core.tensor import Tensor
 from ...._dispatch.arguments.autocast_rules import FULL, on
 from ...._dispatch.axes import Images
-from ...._dispatch.dispatch import Array, primitive
+from ...._dispatch.dispatch import Array, Primitive, primitive
 from ...._dispatch.public.registry import public
 from ...reduce.reductions import no_kernel
 from .max_pool import check_places, picked
-from .pool_window import Sizes, laid_out
+from .pool_window import Sizes, images_last, laid_out
 
 
 def _placed(array: Any, indices: Any, output_size: Sizes, last: bool) -> Any:
@@ -34,17 +33,19 @@ def _placed(array: Any, indices: Any, output_size: Sizes, last: bool) -> Any:
     return laid_out(result.reshape(*lead, *output_size), last)
 
 
-@primitive("MaxUnpool2DBackward0", axes=Images(), self=lambda grad, indices: picked(grad, indices, 2))
-def _max_unpool2d(self: Array, indices: Array, output_size: Sizes) -> Array:
-    return _placed(self, indices, output_size, channel_last(self, 2))
+def _putting_back(rank: int) -> Primitive[..., Tensor]:
+    def unpool(self: Array, indices: Array, output_size: Sizes) -> Array:
+        return _placed(self, indices, output_size, images_last(self, rank))
+
+    op = primitive(
+        f"MaxUnpool{rank}DBackward0", op_name=f"max_unpool{rank}d", axes=Images(),
+        self=lambda grad, indices: picked(grad, indices, rank),
+    )(unpool)  # fmt: skip
+    op.is_linear = True
+    return op
 
 
-@primitive("MaxUnpool3DBackward0", axes=Images(), self=lambda grad, indices: picked(grad, indices, 3))
-def _max_unpool3d(self: Array, indices: Array, output_size: Sizes) -> Array:
-    return _placed(self, indices, output_size, False)
-
-
-_max_unpool2d.is_linear = _max_unpool3d.is_linear = True
+_OPS = {rank: _putting_back(rank) for rank in (2, 3)}
 
 
 def _numbers(value: Any, rank: int) -> Sizes:
@@ -116,9 +117,9 @@ def _unpooled(
             raise RuntimeError(f"{name}: strides should be greater than zero, but got stride: {list(steps)}")
         flat, places = input.unsqueeze(-1), indices.unsqueeze(-1)
         _check("max_unpool2d", 2, flat, places, (*steps, 1), (*size, 1))
-        return _max_unpool2d(flat, places, (*size, 1)).squeeze(-1)
+        return _OPS[2](flat, places, (*size, 1)).squeeze(-1)
     _check(name, rank, input, indices, steps, size)
-    return (_max_unpool2d if rank == 2 else _max_unpool3d)(input, indices, size)
+    return _OPS[rank](input, indices, size)
 
 
 @public("nn.functional.max_unpool1d", function=False, method=False, autocast=on(cpu=FULL))

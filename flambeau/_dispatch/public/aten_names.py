@@ -1,290 +1,63 @@
 """Which of PyTorch's operators an op of this package is: what dispatch modes and profiles call it.
 
-An entry says the operator and its overload; its arguments and their defaults are those of the generated table of
-schemas (`schemas.txt.gz`). Ops that are not listed are operators of this package: `torch.ops.flambeau.<name>.default`.
+An op is the operator of its name in the generated table of schemas (`schemas.txt.gz`), if it has what that requires:
+`overloads.py` looks there. This file has the exceptions. Ops that are no operator of PyTorch's are operators of this
+package: `torch.ops.flambeau.<name>.default`.
 """
 
 from __future__ import annotations
 
-SAME = [
-    "abs", "acos", "acosh", "adaptive_max_pool2d",
-    "adaptive_max_pool2d_backward", "adaptive_max_pool3d", "adaptive_max_pool3d_backward", "affine_grid_generator",
-    "alias", "alias_copy", "angle", "asin", "asinh", "atan", "atan2", "atanh", "avg_pool2d_backward",
-    "avg_pool3d_backward", "bitwise_not", "bmm", "ceil", "channel_shuffle", "col2im", "complex", "copy", "copy_",
-    "cos", "cosh", "cummax", "cummin", "deg2rad", "detach", "diagonal_backward", "digamma", "dot",
-    "embedding_dense_backward", "embedding_renorm_", "equal", "erf", "erfc", "erfinv", "exp", "exp2", "expand",
-    "expand_copy", "expm1", "flip", "floor", "floor_divide", "fmax", "fmin", "frac", "fractional_max_pool2d",
-    "fractional_max_pool3d", "gather", "gcd", "geqrf", "grid_sampler_2d", "grid_sampler_2d_backward",
-    "grid_sampler_3d", "grid_sampler_3d_backward", "hardsigmoid", "hardswish", "hardswish_backward", "heaviside",
-    "hypot", "i0", "igamma", "igammac", "im2col", "index_copy", "index_select", "isinf", "isnan", "isneginf",
-    "isposinf", "lcm", "lgamma", "log", "log10", "log1p", "log2", "log_sigmoid", "logaddexp", "logaddexp2",
-    "logcumsumexp", "logical_and", "logical_not", "logical_or", "logical_xor", "masked_scatter", "masked_select",
-    "matrix_exp", "max_unpool2d", "maximum", "minimum", "mish", "mm", "mv", "mvlgamma", "narrow_copy",
-    "native_dropout_backward", "neg", "nextafter", "nonzero", "permute", "permute_copy", "pixel_shuffle",
-    "pixel_unshuffle", "polar", "rad2deg", "reciprocal", "reflection_pad1d", "reflection_pad1d_backward",
-    "reflection_pad2d", "reflection_pad2d_backward", "reflection_pad3d", "reflection_pad3d_backward", "relu",
-    "renorm", "repeat", "replication_pad1d", "replication_pad1d_backward", "replication_pad2d",
-    "replication_pad2d_backward", "replication_pad3d", "replication_pad3d_backward", "round", "rsqrt",
-    "scatter_add", "select_backward", "select_scatter", "sgn", "sigmoid", "sigmoid_backward", "sign", "signbit",
-    "silu", "sin", "sinc", "sinh", "slice_backward", "special_entr", "special_erfcx", "special_i0e", "special_i1",
-    "special_i1e", "special_log_ndtr", "special_ndtri", "sqrt", "squeeze_copy", "t", "t_", "t_copy", "take", "tan",
-    "tanh", "tanh_backward", "threshold", "threshold_backward", "transpose_", "trunc", "unfold", "unfold_backward",
-    "unfold_copy", "unsqueeze", "unsqueeze_", "unsqueeze_copy", "vdot", "view", "view_as_complex",
-    "view_as_complex_copy", "view_as_real", "view_as_real_copy", "view_copy", "zero",
-]  # fmt: skip
-"""Ops that are `name.default`, with the same parameters."""
+OTHERWISE_CALLED = frozenset((
+    "adaptive_max_pool2d_backward", "adaptive_max_pool3d_backward", "avg_pool2d_backward",
+    "avg_pool3d_backward", "cdist", "cross", "gelu_backward", "hardswish_backward", "heaviside", "lu_unpack",
+    "matrix_exp", "ormqr", "pdist", "sigmoid_backward", "tanh_backward", "threshold_backward",
+    "upsample_linear1d_backward",
+))  # fmt: skip
+"""Ops that are the operator of their name, by position: their parameters have other names than its arguments."""
 
-PRIVATE = [
-    "adaptive_avg_pool2d", "adaptive_avg_pool2d_backward", "adaptive_avg_pool3d",
-    "adaptive_avg_pool3d_backward", "conj", "euclidean_dist", "fft_c2c", "fft_c2r",
-    "fft_r2c", "neg_view", "safe_softmax", "unsafe_masked_index", "unsafe_masked_index_put_accumulate",
-    "unsafe_view",
-]  # fmt: skip
-"""Ops that are `_name.default`, with the same parameters."""
+NO_OPERATORS = frozenset((
+    "cosine_similarity", "det", "eigvals", "isfinite", "isreal", "multilabel_margin_loss", "nll_loss", "pinv",
+    "slogdet", "solve_ex", "svdvals", "to_dense", "upsample_lanczos2d_aa", "value_selecting_reduction_backward",
+))  # fmt: skip
+"""Ops that are not the operator of their name: it has other results, or PyTorch's modes see what it is made of."""
 
-OF_TENSORS = [
-    "add", "div", "frexp", "ldexp", "mul", "sub",
-]  # fmt: skip
-"""Ops of two operands that are `name.Tensor`, whether the second is a number or not."""
+_POLYNOMIALS = """
+    chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w hermite_polynomial_h
+    hermite_polynomial_he laguerre_polynomial_l legendre_polynomial_p shifted_chebyshev_polynomial_t
+    shifted_chebyshev_polynomial_u shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w"""
 
-OF_TENSORS_OR_NUMBERS = [
-    "bitwise_and", "bitwise_or", "bitwise_xor", "copysign", "eq", "fmod", "ge", "gt", "le", "lt", "ne", "remainder",
-    "rsub",
-]  # fmt: skip
-"""Ops of two operands that are `name.Scalar` if the second is a number."""
+_OTHERS = """
+    adaptive_avg_pool2d=_adaptive_avg_pool2d adaptive_avg_pool2d_backward=_adaptive_avg_pool2d_backward
+    adaptive_avg_pool3d=_adaptive_avg_pool3d adaptive_avg_pool3d_backward=_adaptive_avg_pool3d_backward
+    add_scaled=add.Tensor airy_ai=special_airy_ai all=all.dim any=any.dim
+    bitwise_left_shift=bitwise_left_shift.Tensor|bitwise_left_shift.Tensor_Scalar
+    bitwise_right_shift=bitwise_right_shift.Tensor|bitwise_right_shift.Tensor_Scalar chunks=_chunk_cat
+    clamp_max_number=clamp_max clamp_max_tensor=clamp_max.Tensor clamp_min_number=clamp_min
+    clamp_min_tensor=clamp_min.Tensor clamp_numbers=clamp clamp_tensors=clamp.Tensor conj=_conj
+    conjugate=_conj_physical ctc_loss_backward=_ctc_loss_backward div_number=div.Tensor eigh=_linalg_eigh
+    fill_=fill_.Scalar fill_number=fill.Scalar fill_tensor=fill.Tensor filled_with_number=fill.Scalar
+    fmod_by_number=fmod.Scalar index_fill_number=index_fill.int_Scalar index_fill_tensor=index_fill.int_Tensor
+    inv_ex=linalg_inv_ex item=_local_scalar_dense lerp_number=lerp.Scalar lerp_tensor=lerp.Tensor
+    log_softmax=_log_softmax masked_fill_number=masked_fill.Scalar masked_fill_tensor=masked_fill.Tensor max_all=max
+    max_dim=max.dim mean_all=mean mean_dim=mean.dim median_all=median median_dim=median.dim min_all=min
+    min_dim=min.dim mul_number=mul.Tensor nanmedian_all=nanmedian nanmedian_dim=nanmedian.dim
+    pow=pow.Tensor_Tensor|pow.Tensor_Scalar pow_number=pow.Tensor_Scalar prelu=_prelu_kernel prod_all=prod
+    prod_dim=prod.dim_int remainder_by_number=remainder.Scalar rms_norm=_fused_rms_norm round_decimals=round.decimals
+    rsub_scaled=rsub.Tensor scaled_modified_bessel_k0=special_scaled_modified_bessel_k0
+    scaled_modified_bessel_k1=special_scaled_modified_bessel_k1 scatter_src=scatter.src
+    scatter_src_reduce=scatter.reduce scatter_value=scatter.value scatter_value_reduce=scatter.value_reduce
+    softmax=_softmax special_xlog1py=special_xlog1py|special_xlog1py.other_scalar
+    special_zeta=special_zeta|special_zeta.other_scalar spherical_bessel_j0=special_spherical_bessel_j0
+    squeeze_all=squeeze squeeze_dim=squeeze.dim squeeze_dims=squeeze.dims std=std.correction
+    std_mean=std_mean.correction sub_scaled=sub.Tensor sum_all=sum sum_dim=sum.dim_IntList svd=_linalg_svd
+    var=var.correction var_mean=var_mean.correction view_dtype=view.dtype
+    with_logits=binary_cross_entropy_with_logits xlogy=xlogy.Tensor|xlogy.Scalar_Other"""
 
-OTHERS: dict[str, str | tuple[str, str]] = {
-    "add_scaled": "add.Tensor",
-    "addbmm": "addbmm.default",
-    "addcdiv": "addcdiv.default",
-    "addcmul": "addcmul.default",
-    "addmm": "addmm.default",
-    "addmv": "addmv.default",
-    "addr": "addr.default",
-    "airy_ai": "special_airy_ai.default",
-    "all": "all.dim",
-    "amax": "amax.default",
-    "amin": "amin.default",
-    "aminmax": "aminmax.default",
-    "any": "any.dim",
-    "argmax": "argmax.default",
-    "argmin": "argmin.default",
-    "as_strided": "as_strided.default",
-    "as_strided_": "as_strided_.default",
-    "as_strided_copy": "as_strided_copy.default",
-    "as_strided_scatter": "as_strided_scatter.default",
-    "avg_pool2d": "avg_pool2d.default",
-    "avg_pool3d": "avg_pool3d.default",
-    "baddbmm": "baddbmm.default",
-    "bernoulli": "bernoulli.default",
-    "bessel_j0": "special_bessel_j0.default",
-    "bessel_j1": "special_bessel_j1.default",
-    "bessel_y0": "special_bessel_y0.default",
-    "bessel_y1": "special_bessel_y1.default",
-    "binary_cross_entropy": "binary_cross_entropy.default",
-    "bincount": "bincount.default",
-    "binomial": "binomial.default",
-    "bitwise_left_shift": ("bitwise_left_shift.Tensor", "bitwise_left_shift.Tensor_Scalar"),
-    "bitwise_right_shift": ("bitwise_right_shift.Tensor", "bitwise_right_shift.Tensor_Scalar"),
-    "cat": "cat.default",
-    "cdist": "cdist.default",
-    "celu": "celu.default",
-    "chebyshev_polynomial_t": ("special_chebyshev_polynomial_t.default", "special_chebyshev_polynomial_t.n_scalar"),
-    "chebyshev_polynomial_u": ("special_chebyshev_polynomial_u.default", "special_chebyshev_polynomial_u.n_scalar"),
-    "chebyshev_polynomial_v": ("special_chebyshev_polynomial_v.default", "special_chebyshev_polynomial_v.n_scalar"),
-    "chebyshev_polynomial_w": ("special_chebyshev_polynomial_w.default", "special_chebyshev_polynomial_w.n_scalar"),
-    "cholesky": "cholesky.default",
-    "cholesky_inverse": "cholesky_inverse.default",
-    "cholesky_solve": "cholesky_solve.default",
-    "clamp_max_number": "clamp_max.default",
-    "clamp_max_tensor": "clamp_max.Tensor",
-    "clamp_min_number": "clamp_min.default",
-    "clamp_min_tensor": "clamp_min.Tensor",
-    "clamp_numbers": "clamp.default",
-    "clamp_tensors": "clamp.Tensor",
-    "clone": "clone.default",
-    "constant_pad_nd": "constant_pad_nd.default",
-    "conv_tbc": "conv_tbc.default",
-    "convolution": "convolution.default",
-    "count_nonzero": "count_nonzero.default",
-    "cross": "cross.default",
-    "ctc_loss_backward": "_ctc_loss_backward.default",
-    "cumprod": "cumprod.default",
-    "cumsum": "cumsum.default",
-    "diag_embed": "diag_embed.default",
-    "diagonal": "diagonal.default",
-    "diagonal_copy": "diagonal_copy.default",
-    "diagonal_scatter": "diagonal_scatter.default",
-    "dist": "dist.default",
-    "div_number": "div.Tensor",
-    "eig": "linalg_eig.default",
-    "elu": "elu.default",
-    "embedding": "embedding.default",
-    "fill_": "fill_.Scalar",
-    "fill_number": "fill.Scalar",
-    "fill_tensor": "fill.Tensor",
-    "fmod_by_number": "fmod.Scalar",
-    "gelu": "gelu.default",
-    "gelu_backward": "gelu_backward.default",
-    "glu": "glu.default",
-    "hardshrink": "hardshrink.default",
-    "hardtanh": "hardtanh.default",
-    "hermite_polynomial_h": ("special_hermite_polynomial_h.default", "special_hermite_polynomial_h.n_scalar"),
-    "hermite_polynomial_he": ("special_hermite_polynomial_he.default", "special_hermite_polynomial_he.n_scalar"),
-    "huber_loss": "huber_loss.default",
-    "index_add": "index_add.default",
-    "index_fill_number": "index_fill.int_Scalar",
-    "index_fill_tensor": "index_fill.int_Tensor",
-    "index_reduce": "index_reduce.default",
-    "item": "_local_scalar_dense.default",
-    "isclose": "isclose.default",
-    "isin": "isin.Tensor_Tensor",
-    "kthvalue": "kthvalue.default",
-    "laguerre_polynomial_l": ("special_laguerre_polynomial_l.default", "special_laguerre_polynomial_l.n_scalar"),
-    "leaky_relu": "leaky_relu.default",
-    "legendre_polynomial_p": ("special_legendre_polynomial_p.default", "special_legendre_polynomial_p.n_scalar"),
-    "lerp_number": "lerp.Scalar",
-    "lerp_tensor": "lerp.Tensor",
-    "log_softmax": "_log_softmax.default",
-    "logit": "logit.default",
-    "logsumexp": "logsumexp.default",
-    "masked_fill_number": "masked_fill.Scalar",
-    "masked_fill_tensor": "masked_fill.Tensor",
-    "max_all": "max.default",
-    "max_dim": "max.dim",
-    "max_pool2d_with_indices": "max_pool2d_with_indices.default",
-    "max_pool3d_with_indices": "max_pool3d_with_indices.default",
-    "mean_all": "mean.default",
-    "mean_dim": "mean.dim",
-    "median_all": "median.default",
-    "median_dim": "median.dim",
-    "min_all": "min.default",
-    "min_dim": "min.dim",
-    "mode": "mode.default",
-    "modified_bessel_i0": "special_modified_bessel_i0.default",
-    "modified_bessel_i1": "special_modified_bessel_i1.default",
-    "modified_bessel_k0": "special_modified_bessel_k0.default",
-    "modified_bessel_k1": "special_modified_bessel_k1.default",
-    "mse_loss": "mse_loss.default",
-    "mul_number": "mul.Tensor",
-    "multi_margin_loss": "multi_margin_loss.default",
-    "multinomial": "multinomial.default",
-    "nan_to_num": "nan_to_num.default",
-    "nanmedian_all": "nanmedian.default",
-    "nanmedian_dim": "nanmedian.dim",
-    "nansum": "nansum.default",
-    "nll_loss2d": "nll_loss2d.default",
-    "nonzero_static": "nonzero_static.default",
-    "one_hot": "one_hot.default",
-    "pdist": "pdist.default",
-    "poisson": "poisson.default",
-    "pow": ("pow.Tensor_Tensor", "pow.Tensor_Scalar"),
-    "pow_number": "pow.Tensor_Scalar",
-    "prelu": "_prelu_kernel.default",
-    "prod_all": "prod.default",
-    "prod_dim": "prod.dim_int",
-    "put": "put.default",
-    "random_": "random_.default",
-    "repeat_interleave": "repeat_interleave.Tensor",
-    "remainder_by_number": "remainder.Scalar",
-    "rms_norm": "_fused_rms_norm.default",
-    "roll": "roll.default",
-    "rot90": "rot90.default",
-    "round_decimals": "round.decimals",
-    "rsub_scaled": "rsub.Tensor",
-    "scaled_modified_bessel_k0": "special_scaled_modified_bessel_k0.default",
-    "scaled_modified_bessel_k1": "special_scaled_modified_bessel_k1.default",
-    "scatter_reduce": "scatter_reduce.two",
-    "scatter_src": "scatter.src",
-    "scatter_src_reduce": "scatter.reduce",
-    "scatter_value": "scatter.value",
-    "scatter_value_reduce": "scatter.value_reduce",
-    "select": "select.int",
-    "select_copy": "select_copy.int",
-    "shifted_chebyshev_polynomial_t": (
-        "special_shifted_chebyshev_polynomial_t.default",
-        "special_shifted_chebyshev_polynomial_t.n_scalar",
-    ),
-    "shifted_chebyshev_polynomial_u": (
-        "special_shifted_chebyshev_polynomial_u.default",
-        "special_shifted_chebyshev_polynomial_u.n_scalar",
-    ),
-    "shifted_chebyshev_polynomial_v": (
-        "special_shifted_chebyshev_polynomial_v.default",
-        "special_shifted_chebyshev_polynomial_v.n_scalar",
-    ),
-    "shifted_chebyshev_polynomial_w": (
-        "special_shifted_chebyshev_polynomial_w.default",
-        "special_shifted_chebyshev_polynomial_w.n_scalar",
-    ),
-    "slice": "slice.Tensor",
-    "slice_copy": "slice_copy.Tensor",
-    "slice_scatter": "slice_scatter.default",
-    "smooth_l1_loss": "smooth_l1_loss.default",
-    "soft_margin_loss": "soft_margin_loss.default",
-    "softmax": "_softmax.default",
-    "softplus": "softplus.default",
-    "softshrink": "softshrink.default",
-    "sort": "sort.default",
-    "special_xlog1py": ("special_xlog1py.default", "special_xlog1py.other_scalar"),
-    "special_zeta": ("special_zeta.default", "special_zeta.other_scalar"),
-    "spherical_bessel_j0": "special_spherical_bessel_j0.default",
-    "split": "split.Tensor",
-    "split_copy": "split_copy.Tensor",
-    "split_with_sizes": "split_with_sizes.default",
-    "split_with_sizes_copy": "split_with_sizes_copy.default",
-    "squeeze_all": "squeeze.default",
-    "squeeze_dim": "squeeze.dim",
-    "squeeze_dims": "squeeze.dims",
-    "stack": "stack.default",
-    "std": "std.correction",
-    "std_mean": "std_mean.correction",
-    "sub_scaled": "sub.Tensor",
-    "sum_all": "sum.default",
-    "sum_dim": "sum.dim_IntList",
-    "to_copy": "_to_copy.default",
-    "topk": "topk.default",
-    "trace": "trace.default",
-    "transpose": "transpose.int",
-    "transpose_copy": "transpose_copy.int",
-    "triangular_solve": "triangular_solve.default",
-    "tril": "tril.default",
-    "triu": "triu.default",
-    "unbind": "unbind.int",
-    "unbind_copy": "unbind_copy.int",
-    "unsafe_split": "unsafe_split.Tensor",
-    "unsafe_split_with_sizes": "unsafe_split_with_sizes.default",
-    "upsample_linear1d": "upsample_linear1d.default",
-    "upsample_linear1d_backward": "upsample_linear1d_backward.default",
-    "var": "var.correction",
-    "var_mean": "var_mean.correction",
-    "vector_norm": "linalg_vector_norm.default",
-    "view_dtype": "view.dtype",
-    "where": "where.self",
-    "xlogy": ("xlogy.Tensor", "xlogy.Scalar_Other"),
-    "block_diag": "block_diag.default",
-    "cholesky_ex": "linalg_cholesky_ex.default",
-    "chunks": "_chunk_cat.default",
-    "conjugate": "_conj_physical.default",
-    "eigh": "_linalg_eigh.default",
-    "filled_with_number": "fill.Scalar",
-    "householder_product": "linalg_householder_product.default",
-    "inv_ex": "linalg_inv_ex.default",
-    "ldl_factor_ex": "linalg_ldl_factor_ex.default",
-    "ldl_solve": "linalg_ldl_solve.default",
-    "lu": "linalg_lu.default",
-    "lu_factor_ex": "linalg_lu_factor_ex.default",
-    "lu_solve": "linalg_lu_solve.default",
-    "lu_unpack": "lu_unpack.default",
-    "ormqr": "ormqr.default",
-    "polygamma": "polygamma.default",
-    "qr": "linalg_qr.default",
-    "segment_reduce": "segment_reduce.default",
-    "solve_triangular": "linalg_solve_triangular.default",
-    "svd": "_linalg_svd.default",
-    "with_logits": "binary_cross_entropy_with_logits.default",
+OTHERS: dict[str, tuple[str, ...]] = {
+    **{op: tuple(operators.split("|")) for op, _, operators in (each.partition("=") for each in _OTHERS.split())},
+    **{op: (f"special_{op}", f"special_{op}.n_scalar") for op in _POLYNOMIALS.split()},
 }
-"""The rest; of two the second is for a number as the second operand."""
+"""Ops that are operators of other names or overloads; of two the second is for a number as the second operand."""
 
 CLOSE_TO = {
     "accumulate_grad": "add_",

@@ -14,8 +14,8 @@ from ..._core.dtype import bool_
 from ..._core.slots import SLOTS
 from ..._core.tensor import Tensor
 from ..op import OPS, Op
-from .aten_names import CLOSE_TO, OF_TENSORS, OF_TENSORS_OR_NUMBERS, OTHERS, PRIVATE, SAME
-from .explain import check_schema, fits, refusal_of_schemas, takes_numbers
+from .aten_names import CLOSE_TO, NO_OPERATORS, OTHERS, OTHERWISE_CALLED
+from .explain import NUMBERS_AS_TENSORS, check_schema, fits, refusal_of_schemas, takes_numbers
 from .operator_calls import CALLS
 from .operator_numbers import with_numbers
 from .registry import load_all
@@ -30,7 +30,8 @@ class Form:
 
     def __init__(self, op: Op, operator: str) -> None:
         self.op = op
-        self.name, _, self.overload = operator.partition(".")
+        self.name, _, overload = operator.partition(".")
+        self.overload = overload or "default"
         schema = schemas_of("aten", self.name)[self.overload]
         self.places: list[int | None] = []
         """For each argument the position of the op's parameter; None for a flag that the op does not have."""
@@ -87,10 +88,14 @@ class Form:
 
 def _renamed(op: Op, schema: FunctionSchema) -> dict[str, str]:
     """Where an op calls what its operator needs otherwise, all arguments by position: `grad_output` is `self` there."""
-    required = [each.name for each in schema.arguments if not each.has_default_value() and each.type_text != "bool"]
-    if set(required) <= set(op.parameters):
+    if _required(schema) <= set(op.parameters):
         return {}
     return dict(zip([each.name for each in schema.arguments], op.parameters, strict=False))
+
+
+def _required(schema: FunctionSchema) -> set[str]:
+    """What an op must have to be an operator; flags that it does not have are false."""
+    return {each.name for each in schema.arguments if not each.has_default_value() and each.type_text != "bool"}
 
 
 def _default(argument: Argument) -> Any:
@@ -280,24 +285,36 @@ def _op_named(name: str) -> Op:
     return OPS[name]
 
 
-_IS_SAME, _IS_PRIVATE = frozenset(SAME), frozenset(PRIVATE)
-_IS_OF_TENSORS, _IS_OF_BOTH = frozenset(OF_TENSORS), frozenset(OF_TENSORS_OR_NUMBERS)
+_PREFIXES = ("", "_", "linalg_", "special_")
 
 
 @functools.cache
 def forms_of(op: Op) -> tuple[Form, ...]:
     """The operators that an op may be: none, one, or one for tensors and one for a number as the second operand."""
-    name = op.name
-    if name in _IS_SAME:
-        return (Form(op, f"{name}.default"),)
-    if name in _IS_PRIVATE:
-        return (Form(op, f"_{name}.default"),)
-    if name in _IS_OF_TENSORS:
-        return (Form(op, f"{name}.Tensor"),)
-    if name in _IS_OF_BOTH:
-        return Form(op, f"{name}.Tensor"), Form(op, f"{name}.Scalar")
-    entry = OTHERS.get(name, ())
-    return tuple([Form(op, each) for each in ((entry,) if isinstance(entry, str) else entry)])
+    if op.name in OTHERWISE_CALLED:
+        return (Form(op, op.name),)
+    if op.name in OTHERS:
+        return tuple([Form(op, each) for each in OTHERS[op.name]])
+    if op.name in NO_OPERATORS or op.name in CALLS:
+        return ()
+    found = (_namesakes(op, prefix + op.name) for prefix in _PREFIXES)
+    return next((tuple([Form(op, each) for each in names]) for names in found if names), ())
+
+
+def _namesakes(op: Op, name: str) -> list[str]:
+    """The overloads of an operator that an op can be, which has the operator's name: it has all that they require."""
+    schemas = {key: each for key, each in schemas_of("aten", name).items() if not any(a.is_out for a in each.arguments)}
+    fitting = [overload for overload, schema in schemas.items() if _has_required(op, schema)]
+    if "default" in fitting:
+        return [name]
+    if "Tensor" in fitting and "Scalar" in schemas and name not in NUMBERS_AS_TENSORS:
+        return [f"{name}.Tensor", f"{name}.Scalar"]
+    return [f"{name}.{each}" for each in fitting[:1]]
+
+
+def _has_required(op: Op, schema: FunctionSchema) -> bool:
+    tensors = {op.parameters[place] for place in op.tensor_positions}
+    return _required(schema) <= set(op.parameters) and tensors <= {each.name for each in schema.arguments}
 
 
 def operator_call(op: Op, args: Sequence[Any]) -> tuple[OpOverload, tuple[Any, ...], dict[str, Any]]:

@@ -130,7 +130,7 @@ def _parameters(function: Any) -> Mapping[str, inspect.Parameter]:
 
 
 _WITHOUT_OUT = frozenset({
-    "bernoulli.float_out", "isinf.out", "isnan.out", "median.out", "nanmedian.out", "prod.out", "sum.out",
+    "bernoulli.float_out", "isinf.out", "isnan.out", "median.out", "nanmedian.out", "prod.out", "relu.out", "sum.out",
 })  # fmt: skip
 """Overloads that only operators have: the public functions refuse `out=` with these arguments."""
 

@@ -8,16 +8,19 @@ PyTorch's schemas have it, or one of `tensors.py`, where its arguments differ.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
+from ..._core.slots import SLOTS
 from ..._core.tensor import Tensor
 from ..._dispatch.public import catalogue
 from ..._dispatch.public.explain import forms_of
 from ..._dispatch.public.registry import function_named
+from ..._dispatch.public.schema import FunctionSchema
 from ..._dispatch.public.schemas import dispatched
 from .composed import COMPOSED
-from .numbers_of import dtype_of_number, layout_of_number, memory_format_of_number
+from .numbers_of import dtype_of_number, layout_of_number, memory_format_of_number, words
 from .plain import PLAIN
 from .prims import FREE, PRIMS
 from .tensors import ADAPTED, LISTS, OLDER
@@ -105,9 +108,48 @@ def _on_tensors(name: str) -> Callable[..., Any] | None:
     if name in ADAPTED:
         return ADAPTED[name]
     function = _public(name)
-    if function is None:
-        return None
-    return _with_numbers(name, function)
+    if _NAMELESS.get(name, function is not None and _differs(name, function)):
+        return _by_schema(name)
+    return None if function is None else _with_numbers(name, function)
+
+
+_NAMELESS = dict.fromkeys(words("_log_softmax _unsafe_view alias col2im im2col log_sigmoid nll_loss2d"), True)
+"""Operators that are no public function, and have one list of arguments."""
+
+
+def _functional_schemas(name: str) -> list[FunctionSchema]:
+    return [each for each in dispatched(name) if not any(argument.is_out for argument in each.arguments)]
+
+
+def _differs(name: str, function: Callable[..., Any]) -> bool:
+    """Whether a function takes other arguments than the operator of its name, which has one list of them."""
+    schemas = _functional_schemas(name)
+    parameters = list(inspect.signature(function).parameters.values()) if len(schemas) == 1 else []
+    if not parameters:
+        return False
+    arguments = [each for each in schemas[0].arguments if not each.kwarg_only]
+    pairs = list(zip(arguments, parameters, strict=False))
+    return len(pairs) < len(arguments) or any(
+        parameter.kind is parameter.KEYWORD_ONLY
+        or (number and argument.name != parameter.name)
+        or (argument.name == "reduction" and isinstance(parameter.default, str))  # a word, not its number
+        for number, (argument, parameter) in enumerate(pairs)
+    )
+
+
+def _by_schema(name: str) -> Callable[..., Any]:
+    """What binds arguments by an operator's schema, and hands them to what the operator runs here."""
+    (schema,) = _functional_schemas(name)
+    places = {each.name: number for number, each in enumerate(schema.arguments)}
+    defaults = [each.default for each in schema.arguments]
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        values = [*args, *defaults[len(args) :]]
+        for each, value in kwargs.items():
+            values[places[each]] = value
+        return SLOTS.operator_body(schema)(*values)  # type: ignore[misc]  # there is one: the function, or an op
+
+    return call
 
 
 def _public(name: str) -> Callable[..., Any] | None:

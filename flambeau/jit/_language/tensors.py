@@ -88,24 +88,8 @@ def _index_put(in_place: bool) -> Callable[..., Any]:
     return put
 
 
-def _softmax(name: str) -> Callable[..., Any]:
-    def compute(input: Tensor, dim: int, dtype: Any = None, *_: Any) -> Any:
-        wanted = dtype_of_number(dtype) if type(dtype) is int else dtype
-        return getattr(_torch(), name)(input, dim, dtype=wanted)
-
-    return compute
-
-
-def _half_softmax(name: str) -> Callable[..., Any]:
-    return lambda input, dim, half_to_float: getattr(_torch(), name)(input, dim)
-
-
 def _expand(value: Tensor, size: Any, *, implicit: bool = False) -> Tensor:
     return value.expand(size)
-
-
-def _contiguous(value: Tensor, *, memory_format: Any = 0) -> Tensor:
-    return value.contiguous(memory_format=memory_format_of_number(memory_format))
 
 
 def _is_contiguous(value: Tensor, *, memory_format: Any = 0) -> bool:
@@ -133,10 +117,6 @@ def _set_grad_enabled(mode: bool) -> None:
 
 def _wait(future: Any) -> Any:
     return future.wait()
-
-
-def _alias(value: Tensor) -> Tensor:
-    return value.view(value.shape)
 
 
 def _old_div(a: Any, b: Any) -> Any:
@@ -167,7 +147,7 @@ def _without_grad(method: Callable[..., Any], *args: Any) -> Any:
 
 _METHODS = words(
     "dim __iand__ __ilshift__ __ior__ __irshift__ __ixor__ cpu element_size requires_grad_ retain_grad storage_offset "
-    "numel is_floating_point is_complex is_signed output_nr get_device is_inference"
+    "output_nr"
 )
 
 
@@ -217,22 +197,16 @@ ADAPTED: dict[str, Callable[..., Any]] = {
     "index_put": _index_put(False),
     "index_put_": _index_put(True),
     "_index_put_impl_": _index_put(True),
-    "softmax": _softmax("softmax"),
-    "log_softmax": _softmax("log_softmax"),
-    "_softmax": _half_softmax("softmax"),
-    "_log_softmax": _half_softmax("log_softmax"),
     "unfold": lambda value, *args: value.unfold(*args),
     "cdist": _cdist,
     "norm": _norm,
     "where": _where,
     "expand": _expand,
-    "contiguous": _contiguous,
     "is_contiguous": _is_contiguous,
     "set_grad_enabled": _set_grad_enabled,
     "is_grad_enabled": lambda: _torch().is_grad_enabled(),
     "floordiv": lambda value, other: _torch().floor_divide(value, other),
     "wait": _wait,
-    "alias": _alias,
     "Int": lambda value: int(value.item()),
     "Float": lambda value: float(value.item()),
     "Bool": lambda value: bool(value.item()),
@@ -240,9 +214,7 @@ ADAPTED: dict[str, Callable[..., Any]] = {
     "FloatImplicit": lambda value: float(value.item()),
     "ComplexImplicit": lambda value: complex(value.item()),
     "ScalarImplicit": lambda value: value.item(),
-    "item": lambda value: value.item(),
     "_shape_as_tensor": lambda value: _torch().tensor(list(value.shape)),
-    "_unsafe_view": lambda value, size: value.view(size),
     "_reshape_alias": lambda value, size, stride: value.as_strided(size, stride),
     "_tensor_to_list": lambda value: value.tolist(),
     "_list_to_tensor": lambda values: _torch().tensor(values, dtype=_torch().int32),
@@ -270,10 +242,8 @@ ADAPTED: dict[str, Callable[..., Any]] = {
     "is_autocast_cpu_enabled": lambda: _torch().is_autocast_cpu_enabled(),
     "_add_relu": lambda a, b, *, alpha=1: _torch().add(a, b, alpha=alpha).relu(),
     "matrix_H": lambda value: value.mH,
-    "_unique2": lambda value, ordered=True, inverse=False, counts=False: _unique(value, ordered, inverse, counts),
     "_unique": lambda value, ordered=True, inverse=False: _unique(value, ordered, inverse, False)[:2],
     "unique_dim": _unique_dim,
-    "embedding_renorm_": lambda weight, indices, most, kind: _torch().embedding_renorm_(weight, indices, most, kind),
     **{f"atleast_{n}d": _at_least(n) for n in (1, 2, 3)},
     **{name: _method(name) for name in _METHODS},
     "len": len,

@@ -17,7 +17,7 @@ from ..backend import as_array
 from ..device import device
 from ..dtype import BOOL, LEGACY_NAMES, WIDE_TYPES, dtype
 from ..geometry.layout import empty_like
-from ..kind import Kind, kind_of
+from ..kind import FakeKind, Kind, kind_of
 from ..modes import beside_the_ops
 from .narrow import as_type, widened
 
@@ -39,6 +39,12 @@ class LazyKind(Kind):
         return f"LazyKind({self.dtype}, {self.device}, conj={self.conj}, neg={self.neg})"
 
 
+class FakeLazyKind(LazyKind, FakeKind):
+    """The same on the fake form of a device: its tensors are `FakeTensor`s."""
+
+    __slots__ = ()
+
+
 _LAZY_KINDS: dict[tuple[Kind, bool, bool], LazyKind] = {}
 
 
@@ -49,7 +55,8 @@ def marked(kind: Kind, conj: bool, neg: bool) -> Kind:
         return plain
     found = _LAZY_KINDS.get((plain, conj, neg))
     if found is None:
-        found = _LAZY_KINDS.setdefault((plain, conj, neg), LazyKind(plain.dtype, plain.device, conj, neg))
+        made = FakeLazyKind if isinstance(plain, FakeKind) else LazyKind
+        found = _LAZY_KINDS.setdefault((plain, conj, neg), made(plain.dtype, plain.device, conj, neg))
     return found
 
 

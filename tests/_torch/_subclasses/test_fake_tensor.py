@@ -175,6 +175,17 @@ def test_the_mode_is_left_even_by_an_error() -> None:
     assert not isinstance(flambeau.ones(3), FakeTensor)
 
 
+def test_signs_still_to_be_taken() -> None:
+    def scenario(torch: Any) -> Any:
+        fakes = _fakes(torch)
+        with fakes.FakeTensorMode():
+            x = torch.ones(2, 3, dtype=torch.complex64)
+            found = [x.conj(), x.conj().imag, x.conj() + 1, x.conj().t()[0], torch.fft.ifft(torch.ones(4))]
+        return [(isinstance(each, fakes.FakeTensor), each.is_conj(), each.is_neg(), each.shape) for each in found]
+
+    compare(scenario)
+
+
 _SAMPLE = [each for each in entries() if each.dtypes and "native_batch_norm" not in each.name][::9]
 """Outside of training those return empty statistics, but not without data: so does PyTorch."""
 

@@ -35,7 +35,7 @@ from .capture.foresight import foreseen, narrowed
 from .capture.guards import MISS, State
 from .capture.mutations import Change, Changing, Stored, in_words, undone
 from .capture.new_objects import Made
-from .capture.readings import Readings, Unsteady
+from .capture.readings import Readings, Seen, Unsteady
 from .capture.recompiles import OTHER_ELEMENTS, Values, why_missed
 from .capture.recorder import Recorder
 from .capture.settings import settings, what_forbids
@@ -128,6 +128,8 @@ class Compiled:
         """How many calls were programs, and how many of a part were none though there were programs."""
         self._suspect: tuple[Refused, LineRuns | Changing] | None = None
         """Why the last call could not be compiled, and what tells whether the next one does the same."""
+        self._seen: Seen | None = None
+        """What the first call found in tensors, if it looked so often that the next one is to be compared with it."""
         self._waiting: Refused | None = None
         """Why calls cannot be compiled, where there was no time yet to look for parts."""
         self._effort, self._trial = Effort(), Trial()
@@ -362,9 +364,9 @@ class Compiled:
                 self._split(expected)
                 if self.parts is not None:
                     return attempt.run_as(self.parts.run)
-        suspect, self._suspect = self._suspect, None
-        if suspect is not None:
-            return self._looked_for(attempt, *suspect)
+        suspect, self._suspect, seen, self._seen = self._suspect, None, self._seen, None
+        if suspect is not None or seen is not None:
+            return self._looked_for(attempt, suspect, seen)
         if self._watch is None:
             return self._first(attempt) if self._may_attempt() else attempt.run()
         asked = [each for each in self._families if each.table.asked is not None]
@@ -412,15 +414,16 @@ class Compiled:
             self._attempts = _MOST_ATTEMPTS  # without ops there is nothing to gain
         elif program is not None:
             self._effort.is_invested = not (self._is_part or self._programs or self._effort.was_refused)
+            self._effort.programs += self._is_part
             self._programs.append(program)
         return attempt.result
 
     def _first(self, attempt: Attempt) -> Any:
         """A first call: it is recorded if it can be said before which code it runs, and watched if not."""
-        expected = None if self.fullgraph or self._attempts else foreseen(self.function)
+        expected = None if self.fullgraph or self._attempts else foreseen(self.function, attempt.args)
         if expected is None:
             return self._watched(attempt)
-        now, self._effort.is_cold_recorded = Watch(expected.codes), True
+        now = Watch(expected.codes)
         try:
             recording = self._recorded(attempt, expected, now)
         except Refused as refused:
@@ -436,14 +439,19 @@ class Compiled:
 
     def _watched(self, attempt: Attempt) -> Any:
         """Make a call and see what it reads; it is watched no further once something speaks against compiling it."""
-        watch, looks = Watch(), Looks(self.function) if self.fullgraph else nullcontext()
+        watch = Watch()
+        looks = Looks(self.function) if self.fullgraph else Seen(watch.codes)
         watch.stored = Stored()
         with deferring_launches(), looks, watch:
             attempt.run()
         if isinstance(looks, Looks) and looks.reason is not None and watch.fault is None:
             self._note(looks.reason)
             raise self._unsupported(looks.reason)
-        return self._after(attempt, watch)
+        if isinstance(looks, Seen) and looks.fault is not None:
+            raise looks.fault
+        result = self._after(attempt, watch)
+        self._seen = looks if isinstance(looks, Seen) and looks.are_many and self._watch is watch else None
+        return result
 
     def _after(self, attempt: Attempt, watch: Watch) -> Any:
         """Take note of what a watched call has read; its result."""
@@ -462,14 +470,27 @@ class Compiled:
             self._suspect = Refused(CHANGES + in_words(sign.changes, watch.users_lines())), sign
         return attempt.result
 
-    def _looked_for(self, attempt: Attempt, refused: Refused, sign: LineRuns | Changing) -> Any:
-        """Make a call and see no more than whether it does again what the last one was not compiled for."""
+    def _looked_for(
+        self, attempt: Attempt, suspect: tuple[Refused, LineRuns | Changing] | None, seen: Seen | None
+    ) -> Any:
+        """Make a call and see no more than whether it does again what the last one was not compiled for, or finds
+        something else in tensors.
+        """
+        refused, sign = (None, nullcontext()) if suspect is None else suspect
         if isinstance(sign, LineRuns) and sys.gettrace() is not None:
             return self._watched(attempt)
-        with self._effort.as_plain(), sign:
+        now = nullcontext() if seen is None or self._watch is None else Seen(self._watch.codes)
+        with nullcontext() if self._is_part else self._effort.as_plain(), sign, now:
             attempt.run()
-        refused.is_known = sign.has_run
-        return self._refuse(refused, attempt) if sign.has_run else attempt.result
+        if isinstance(now, Seen) and now.fault is not None:
+            raise now.fault
+        if refused is not None and not isinstance(sign, nullcontext) and sign.has_run:
+            refused.is_known = True
+        elif isinstance(now, Seen) and seen is not None and (data := now.others(seen)) is not None:
+            refused = self._refused_for(data)
+        else:
+            return attempt.result
+        return self._refuse(refused, attempt)
 
     def _why_missed(self, attempt: Attempt) -> str | None:
         """Why a call is none of those that there are programs for; None: there are none."""

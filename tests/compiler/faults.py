@@ -53,7 +53,7 @@ GUARDS = frozenset(
         "Compiled.__init__", "Compiled.forget", "Compiled._note", "Compiled._parts_as_they_are", "Watch._note",
         "Watch._trace", "Watch._on_end", "Watch._on_end_outside", "Watch._switch", "Callees.__call__",
         "CompiledFunctionBackward.apply", "CompiledFunctionBackward.release", "FreedBackward.apply", "Careful.run",
-        "Region.in_other_layouts",
+        "Region.in_other_layouts", "Seen.ran",
         "Recorder.run_outside", "Recorder._guarded", "Recorder.misses", "Recorder.reads_offset",
         "PreparedStep._failed", "FirstRun._failed",
     )

@@ -154,7 +154,8 @@ def test_an_equal_number_is_as_good_as_the_same_one() -> None:
     assert made(torch.ones(3)).tolist() == [1234.5] * 3
     assert len(made.programs) == 1
     holder.value = 2.0
-    assert made(torch.ones(3)).tolist() == [2.0] * 3
+    for _ in range(2):
+        assert made(torch.ones(3)).tolist() == [2.0] * 3
     assert len(made.programs) == 2
 
 

@@ -17,7 +17,7 @@ from .test_capture import NETWORKS
 STEPS = 8
 
 IN_PARTS = {
-    "bidirectional_lstm_with_packed_sequences": "are looked at",  # lengths
+    "bidirectional_lstm_with_packed_sequences": "are others each time",  # lengths
     "dcgan": "looks at the elements",  # of two losses
     "gru_seq2seq": "are others each time",  # what random numbers decide
     "lstm_with_projection_and_cells": "looks at the elements",

@@ -53,7 +53,11 @@ class Careful(Interpreter):
             modes.refresh()
 
     def run(self, op: Op, args: Sequence[Any]) -> Any:
-        if self.fault is not None or self.is_refused:
+        try:
+            is_over = self.fault is not None or self.is_refused
+        except Exception as error:
+            self.fault, is_over = error, True
+        if is_over:
             return op(*args)
         # Ops run nothing of the user's, and to hear of all that they do takes longer than they do.
         watching, tracing = sys.getprofile(), sys.gettrace() if self._watch.traces else None

@@ -3,9 +3,11 @@
 To record a call takes as long as some 20 plain ones. A function with a graph break at some depth is recorded again and
 again, part by part. So all attempts of a function and its parts together may take two seconds, and later no more than a
 tenth of the time that its calls take otherwise. Once a call could not be compiled, nobody knows whether any will: from
-then on attempts may take three plain calls, and later a quarter of the time of calls, unless calls are too short for
-anybody to notice. When nothing is attempted any more, some calls run in parts and some eagerly, by turns. If those in
-parts take longer, the function runs eagerly from then on, or, where there was no time for all attempts, until there is.
+then on attempts may take three plain calls, and later a tenth of the time of calls until a part of the function has a
+program, then a twenty-fifth and whatever programs have saved, unless calls are too short for anybody to notice. When
+nothing is attempted any more, some calls run in parts and some eagerly, by turns. If those in parts take longer, the
+function runs eagerly from then on, or, where there was no time for all attempts, until there is. It does so, too, while
+none of its parts has a program.
 """
 
 from __future__ import annotations
@@ -29,10 +31,12 @@ _SHARE = 0.1
 """The time that further attempts may take, beside that of calls which run eagerly or in parts."""
 _FREE_CALLS = 3
 """All attempts together may take as long as so many plain calls, once a call was refused."""
-_SHARE_OF_REFUSED = 0.25
-"""The time that further attempts may take then, beside that of calls."""
-_WATCHED, _RECORDED = 3, 20
-"""A call that is watched or recorded takes as long as so many plain ones."""
+_SHARE_FOR_FIRST, _SHARE_OF_REFUSED = 0.1, 0.04
+"""The time that further attempts may take then, beside that of calls: for the first program of a part, and for others,
+which may take what programs have saved, too.
+"""
+_FIRST = 3
+"""What was attempted before there was a plain call counts as so many: nobody knows how much of it was not cold."""
 _SHORT = 1e-3
 """Calls that take fewer seconds have the budget in seconds, refused or not: theirs is all that anybody could notice."""
 _QUIET_CALLS = 8
@@ -54,8 +58,6 @@ class Effort:
         self._attempts = 0.0
         self._cold = 0.0
         """What attempts took before there was a plain call: imports and the making of kernels are part of it."""
-        self.is_cold_recorded = False
-        """Whether the first of them was recorded, and not watched."""
         self._calls = 0.0
         self._shortest = math.inf
         self._began: float | None = None
@@ -70,6 +72,12 @@ class Effort:
         """Whether the present call has led to the first program of a function that was never refused: it will pay."""
         self.hits = 0
         """How many calls were programs, each of which stands for a plain one."""
+        self.programs = 0
+        """How many programs the parts of the function have got."""
+        self.gain = 0.0
+        """How much less time a call in parts takes than an eager one, as far as it is known."""
+        self._saved = 0.0
+        """The time that calls in parts have saved."""
 
     def allows(self, overdue: bool = False) -> bool:
         """Whether there is time for one more attempt, which is then made; `overdue`: not to make it costs as much."""
@@ -87,8 +95,9 @@ class Effort:
             return True
         begun = 0.0 if self._began is None else max(0.0, thread_time() - self._began - self._shortest)
         calls = self._calls + self.hits * self._shortest
-        cold = min(self._cold, (_RECORDED if self.is_cold_recorded else _WATCHED) * self._shortest)
-        return self._attempts + cold + begun <= _FREE_CALLS * self._shortest + _SHARE_OF_REFUSED * calls
+        cold = min(self._cold, _FIRST * self._shortest)
+        share = _SHARE_OF_REFUSED if self.programs else _SHARE_FOR_FIRST
+        return self._attempts + cold + begun <= _FREE_CALLS * self._shortest + share * calls + self._saved
 
     @contextmanager
     def as_plain(self) -> Iterator[None]:
@@ -98,7 +107,7 @@ class Effort:
         self._shortest = min(self._shortest, thread_time() - before)
 
     @contextmanager
-    def counted(self) -> Iterator[None]:
+    def counted(self, is_in_parts: bool = False) -> Iterator[None]:
         """A context for a call: what it takes is counted. The processor's time is, so that others do not matter."""
         self.was_attempted = False
         before = self._began = thread_time()
@@ -111,6 +120,7 @@ class Effort:
             elif not self.was_attempted:
                 self._shortest = min(self._shortest, took)
                 self._calls += took
+                self._saved += self.gain * is_in_parts
             elif self._shortest is math.inf:
                 self._cold += took
             else:
@@ -166,6 +176,8 @@ class Trial:
         self._quiet = 0
         self._in_parts: list[float] = []
         self._eager: list[float] = []
+        self._by_processor: dict[bool, float] = {}
+        """The least time of the processor that calls in parts have taken, and eager ones."""
         self._rests = False
         """Whether calls run eagerly until there is time for further attempts."""
 
@@ -173,15 +185,23 @@ class Trial:
         """Make a call, in parts or eagerly, whichever is due."""
         if self._rests and effort.has_time():
             self._begin()
-        is_timed = self._quiet >= _QUIET_CALLS and len(self._eager) < _TIMED_CALLS
+        is_waiting = not effort.programs and not effort.has_time()  # there is nothing yet that could be quicker
+        is_timed = not is_waiting and self._quiet >= _QUIET_CALLS and len(self._eager) < _TIMED_CALLS
         is_eager = self._rests or (is_timed and len(self._eager) < len(self._in_parts))
-        begin = perf_counter()
-        with effort.counted():
-            result = call.run_plainly() if is_eager else call.run_as(in_parts)
+        begin, before = perf_counter(), thread_time()
+        with effort.counted(is_in_parts=not (is_eager or is_waiting)):
+            if is_waiting:
+                result = call.run()
+            else:
+                result = call.run_plainly() if is_eager else call.run_as(in_parts)
         if effort.was_attempted:
             self._begin()
         elif is_timed:
             (self._eager if is_eager else self._in_parts).append(perf_counter() - begin)
+            known = self._by_processor
+            known[is_eager] = min(known.get(is_eager, math.inf), thread_time() - before)
+            if len(self._eager) == _TIMED_CALLS:
+                effort.gain = max(0.0, known[True] - known[False])
         else:
             self._quiet += 1
         return result
@@ -191,6 +211,7 @@ class Trial:
         self._quiet, self._rests = 0, False
         self._in_parts.clear()
         self._eager.clear()
+        self._by_processor.clear()
 
     def verdict(self, effort: Effort) -> str | None:
         """Why calls are to run eagerly for ever; None: parts are no slower, or it is not known yet."""

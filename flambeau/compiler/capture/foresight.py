@@ -7,6 +7,7 @@ are recorded in their first call. Where other code runs, that call counts as a w
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -23,7 +24,7 @@ from .watch import REFUSED_BUILTINS, Uncompilable, Watch, is_standard
 _MOST_CODES = 64
 """A call that may run more is watched: to look at all that it might read takes longer than that."""
 _MOST_MODULES = 256
-_ALWAYS = frozenset(("__call__", "__getattr__", "__getitem__", "__iter__", "__len__", "forward"))
+_ALWAYS = frozenset(("__call__", "__getattr__", "__getattribute__", "__getitem__", "__iter__", "__len__", "forward"))
 """Methods that run without their names in the code."""
 _OF_BACKWARD = frozenset(("backward", "grad", "zero_grad"))
 _UNSAID = frozenset(("__dict__", *REFUSED_BUILTINS))
@@ -44,15 +45,20 @@ class _Foresight:
         self._modules: dict[int, Any] = {}
         self._classes: dict[type, None] = {}
 
-    def of(self, function: Any) -> None:
-        """Find all code that a call of `function` may run."""
+    def of(self, function: Any, given: Iterable[Any] = ()) -> None:
+        """Find all code that a call of `function` may run which is given such arguments."""
         self._add(function)
+        for each in given:
+            self._add(each)
         before = -1
         while before < len(self.codes) + len(self._modules):
             before = len(self.codes) + len(self._modules)
             for module in list(self._modules.values()):
                 for name in self._names & vars(module).keys():
-                    self._add(vars(module)[name])
+                    found = vars(module)[name]
+                    self._add(found)
+                    if isinstance(vars(type(found)).get("__getattribute__"), FunctionType):
+                        self._classes[type(found)] = None  # it runs without its name, as soon as anything is asked for
             for kind in list(self._classes):
                 self._look_into(kind)
         if not self._names.isdisjoint(_OF_BACKWARD):
@@ -105,12 +111,14 @@ class _Foresight:
                     self._add(getattr(found, "fget", getattr(found, "__func__", found)))
 
 
-def foreseen(function: Any) -> Watch | None:
-    """A watch that has seen all code which a call of a function may run; None: it cannot be said what that is."""
+def foreseen(function: Any, given: Iterable[Any] = ()) -> Watch | None:
+    """A watch that has seen all code which a call of a function may run that is given such arguments; None: it cannot
+    be said what that is.
+    """
     watch = Watch()
     watch.is_of_future = True
     try:
-        _Foresight(watch).of(function)
+        _Foresight(watch).of(function, given)
     except (_TooMuch, ValueError):  # the second: a variable of a closure has no value yet
         return None
     for code, names in watch.codes.items():

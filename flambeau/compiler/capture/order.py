@@ -16,7 +16,7 @@ def arguments_first(lines: Sequence[str], start: int, variables: int) -> tuple[l
     The order stays where an argument is compared with one of the first `variables` variables, which other lines make.
     """
     arguments = lines[start:]
-    if any(int(each) <= variables for line in arguments for each in _VARIABLE.findall(line)):
+    if min(map(int, {*_VARIABLE.findall("\n".join(arguments))}), default=variables + 1) <= variables:
         return list(lines), lambda position: position
 
     def moved(position: int) -> int:

@@ -26,6 +26,7 @@ _VALUE = re.compile(r"if (\w+) is not (c\d+) and \(type")
 _NUMBER = re.compile(r"if repr\((\w+)\) != (c\d+)")
 _OBJECT = re.compile(r"if (.+?) is not (None|True|False|c\d+):")
 _ITEMS = re.compile(r"^([\w, ]+), = (\w+)(\.values\(\))?$")
+_NUMERAL = re.compile(r"-?\d+(\.\d*)?(e[-+]?\d+)?")
 _PLACE = re.compile(r"^(\w+) = (.+)$")
 
 
@@ -47,8 +48,8 @@ def why_missed(program: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
 class Values:
     """The values for which calls were none of the recorded ones: one that is another each time is found out.
 
-    The first other value of something has a program at once. Later ones have to come twice: a counter never does, and
-    to record a call takes as long as some 20 plain ones.
+    The first other value of something has a program at once, if it is no number. Numbers and later values have to come
+    twice: a counter never does, and to record a call takes as long as some 20 plain ones.
     """
 
     def __init__(self) -> None:
@@ -67,7 +68,7 @@ class Values:
         is_new, is_first = now not in values, len(values) == 1
         values.add(now)
         self._once[place] = self._once.get(place, 0) + 1 if is_new else 0
-        return is_new and not is_first
+        return is_new and (not is_first or _NUMERAL.fullmatch(now) is not None)
 
     def given_up(self, reason: str) -> str | None:
         """Why no further call is recorded; None: some may be."""

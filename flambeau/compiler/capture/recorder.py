@@ -15,7 +15,6 @@ import numpy as np
 
 from ..._core.backend import is_array
 from ..._core.modes import THREAD
-from ..._core.process.caller import PACKAGE
 from ..._core.storage import owner_of
 from ..._core.tensor import Tensor
 from ..._dispatch.composite import Composite
@@ -23,7 +22,7 @@ from ..._dispatch.factory import constant
 from ..._dispatch.host_read import sizes
 from ..._dispatch.interpreter import Interpreter
 from ..._dispatch.op import Op
-from .._marks import BREAKS, run_inside
+from .._marks import BREAKS
 from ..program.items import Call, Outside, Read, SetGrad, Value, is_usable
 from ..program.pure import is_pure
 from ..program.reads import Written, differs, needed
@@ -32,7 +31,7 @@ from .careful import Careful
 from .guards import State
 from .new_objects import Made
 from .ops import Capture
-from .watch import Breaks, Watch, lines_in
+from .watch import Breaks, Watch, lines_in, users_frame
 
 _LET_GO = object()
 """Stands for a gradient that is not there any more: whatever a tensor has now is another one."""
@@ -296,7 +295,7 @@ class Recorder(Careful, Capture):
 
     def misses(self, what: str) -> None:
         with self._guarded():
-            self.refuse(f"{what} ({_place(_users_frame(self._watched_frame()))})")
+            self.refuse(f"{what} ({_place(users_frame(self._watched_frame()))})")
 
     def reads_offset(self, tensor: Tensor) -> None:
         owner = owner_of(tensor._array)
@@ -349,14 +348,6 @@ def returns_next(frame: FrameType) -> bool:
     """Whether the result of the call that a frame is in is what its function returns."""
     following = next((each for each in dis.get_instructions(frame.f_code) if each.offset > frame.f_lasti), None)
     return following is not None and following.opname == "RETURN_VALUE"
-
-
-def _users_frame(frame: FrameType) -> FrameType:
-    """The user's frame that has led to one of the package's; this one itself if there is none."""
-    found: FrameType | None = frame
-    while found is not None and found.f_code.co_filename.startswith(PACKAGE):
-        found = None if found.f_code is run_inside.__code__ else found.f_back
-    return found or frame
 
 
 def _place(frame: FrameType) -> str:

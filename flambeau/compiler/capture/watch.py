@@ -467,6 +467,23 @@ def lines_in(frame: FrameType | None) -> Breaks:
     return found
 
 
+def frame_that_looks(frame: FrameType, codes: Container[CodeType]) -> FrameType | None:
+    """Whose code runs, of some code; None: it has called what runs out of sight, such as the step of an optimizer."""
+    while frame.f_code not in codes:
+        if frame.f_back is None or frame.f_code.co_filename.startswith((_OPTIMIZERS, *_BY_ITSELF)):
+            return None
+        frame = frame.f_back
+    return frame
+
+
+def users_frame(frame: FrameType) -> FrameType:
+    """The user's frame that has led to one of the package's; this one itself if there is none."""
+    found: FrameType | None = frame
+    while found is not None and found.f_code.co_filename.startswith(PACKAGE):
+        found = None if found.f_code is run_inside.__code__ else found.f_back
+    return found or frame
+
+
 @functools.lru_cache(maxsize=4096)
 def reads_all_modules(code: CodeType, names: frozenset[str]) -> bool:
     """Whether code may look something up in `sys.modules`: it asks `sys`, by one of its names, or passes it on."""

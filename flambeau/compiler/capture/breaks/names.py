@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterable
 
 _SCOPES = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_FOUND = "_names"
+"""The attribute of a statement that holds the names in it, once they have been looked for."""
 
 
 class _Names(ast.NodeVisitor):
@@ -14,6 +16,19 @@ class _Names(ast.NodeVisitor):
     def __init__(self) -> None:
         self.read: set[str] = set()
         self.set: set[str] = set()
+
+    def visit(self, node: ast.AST) -> None:
+        if not isinstance(node, ast.stmt):
+            super().visit(node)
+            return
+        found = getattr(node, _FOUND, None)  # a statement is asked for its names once for each block around it
+        if found is None:
+            inner = _Names()
+            ast.NodeVisitor.visit(inner, node)
+            found = inner.read, inner.set
+            setattr(node, _FOUND, found)
+        self.read |= found[0]
+        self.set |= found[1]
 
     def visit_Name(self, node: ast.Name) -> None:
         (self.set if isinstance(node.ctx, ast.Store) else self.read).add(node.id)

@@ -69,12 +69,28 @@ def definition_of(code: CodeType) -> Definition | None:
 def _in_block(code: CodeType, lines: list[str]) -> list[Definition]:
     """The functions in the lines that look like those of a function."""
     first = code.co_firstlineno
-    try:
-        block = "".join(inspect.getblock(lines[first - 1 :]))
-        tree = ast.parse(f"if True:\n{block}" if block[:1].isspace() else f"\n{block}")
-    except (SyntaxError, tokenize.TokenError):
-        return []
-    return _functions(ast.increment_lineno(tree, first - 2))
+    for block in (_by_margin, inspect.getblock):  # to take the lines apart into tokens takes longer than to parse them
+        try:
+            text = "".join(block(lines[first - 1 :]))
+            tree = ast.parse(f"if True:\n{text}" if text[:1].isspace() else f"\n{text}")
+        except (SyntaxError, tokenize.TokenError):
+            continue
+        return _functions(ast.increment_lineno(tree, first - 2))
+    return []
+
+
+def _by_margin(lines: list[str]) -> list[str]:
+    """The lines of a definition, up to the next one that begins no further to the right than it does."""
+    margin = len(lines[0]) - len(lines[0].lstrip())
+    is_in_body = False
+    for position, line in enumerate(lines):
+        text = line.lstrip()
+        if not text or text[0] in "#)]}\"'":
+            continue
+        if is_in_body and len(line) - len(text) <= margin:
+            return lines[:position]
+        is_in_body = is_in_body or len(line) - len(text) > margin
+    return lines
 
 
 def _in_file(code: CodeType, lines: list[str]) -> list[Definition]:

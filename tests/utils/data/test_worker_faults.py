@@ -12,6 +12,7 @@ import os
 import pickle
 import socket
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from multiprocessing import connection, reduction
 from typing import Any
@@ -123,6 +124,23 @@ def test_processes(kind: str, children: bool, persistent: bool) -> None:
         if not calls.failed:
             break
     assert number > 8
+
+
+def test_an_error_keeps_nothing_alive_once_it_is_dropped() -> None:
+    """Without the garbage collector: neither the loader nor its iterator, whose frames are in the traceback."""
+    gc.collect()
+    gc.disable()
+    try:
+        loader = _loader(False)
+        alive = weakref.ref(loader)
+        calls = ByProcess(1, no_descriptors, False)
+        with calls_of([(connection.Connection, "_send")], calls), contextlib.suppress(RuntimeError):
+            iter(loader)
+        assert calls.failed
+        del loader
+        assert alive() is None
+    finally:
+        gc.enable()
 
 
 def test_threads() -> None:

@@ -9,7 +9,6 @@ import os
 import socket
 import time
 from collections import deque
-from collections.abc import Iterator
 from multiprocessing import connection
 from typing import Any, NoReturn
 
@@ -99,6 +98,26 @@ class _Process:
         self.connection.close()
 
 
+class _Talk:
+    """A context in which a worker is talked to: an error in it ends all workers.
+
+    No generator: the frame of one would hold its error, whose traceback holds the frame, and with it the iterator, until
+    the next garbage collection.
+    """
+
+    __slots__ = ("_pool", "_worker")
+
+    def __init__(self, pool: ProcessPool, worker: _Process) -> None:
+        self._pool, self._worker = pool, worker
+
+    def __enter__(self) -> None:
+        self._pool.check_open()
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        if error is not None:
+            self._pool.end(self._worker, error)
+
+
 class ProcessPool:
     """The worker processes of one iterator."""
 
@@ -134,7 +153,7 @@ class ProcessPool:
 
     def submit(self, worker: int, task: int, index: Any) -> None:
         """Give a task to a worker."""
-        with self._reporting(self._processes[worker]):
+        with _Talk(self, self._processes[worker]):
             self._processes[worker].submit(task, index)
 
     def begin_epoch(self, shared_seed: int | None) -> None:
@@ -153,8 +172,7 @@ class ProcessPool:
         """
         deadline = time.monotonic() + timeout if timeout > 0 else None
         while True:
-            if self.closed:
-                raise RuntimeError(self._reason)
+            self.check_open()
             patience = MP_STATUS_CHECK_INTERVAL
             if deadline is not None:
                 patience = min(patience, max(0.0, deadline - time.monotonic()))
@@ -164,7 +182,7 @@ class ProcessPool:
                     self._report_death(each)
             if ready:
                 found = self._waited[ready[0]]
-                with self._reporting(found):
+                with _Talk(self, found):
                     return found.receive()
             if deadline is not None and time.monotonic() >= deadline:
                 return None
@@ -182,16 +200,11 @@ class ProcessPool:
         """Nobody wants this result."""
         self._processes[result.worker].mapped.discard(result.content)
 
-    @contextlib.contextmanager
-    def _reporting(self, worker: _Process) -> Iterator[None]:
-        """End all workers if one cannot be talked to: nobody knows where in a message its connection is."""
-        if self.closed:
-            raise RuntimeError(self._reason)
-        try:
-            yield
-        except (ConnectionError, EOFError):
+    def end(self, worker: _Process, error: BaseException) -> None:
+        """End all workers: one cannot be talked to, and nobody knows where in a message its connection is."""
+        if isinstance(error, (ConnectionError, EOFError)):
             self._report_death(worker)
-        except OSError as error:
+        if isinstance(error, OSError):
             if error.errno in (errno.EMFILE, errno.ENFILE):
                 self._reason = (
                     "Too many open files. Communication with the workers is no longer possible: raise the limit with "
@@ -201,9 +214,12 @@ class ProcessPool:
                 self._reason = f"DataLoader cannot communicate with worker {worker.worker}: {error}"
             self.close()
             raise RuntimeError(self._reason) from error
-        except BaseException:
-            self.close()
-            raise
+        self.close()
+
+    def check_open(self) -> None:
+        """Say why the workers have ended, if they have."""
+        if self.closed:
+            raise RuntimeError(self._reason)
 
     def _report_death(self, dead: _Process) -> NoReturn:
         dead.process.join(MP_STATUS_CHECK_INTERVAL)

@@ -27,6 +27,7 @@ from flambeau.compiler.plan.rules import TRACED, WINDOWS
 from flambeau.distributed.tensor._rules import families
 from flambeau.func._batching import rules as batching
 from flambeau.onnx._converters._table import CONVERTERS
+from flambeau.onnx._converters.elementwise import has_steps
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "ops.md"
@@ -91,7 +92,8 @@ def _line(op: Op) -> Line:
 
 def _answers(op: Op) -> tuple[str, str, str, str]:
     """What each of `READERS` makes of an op."""
-    onnx = "converter" if op.name in CONVERTERS else "decomposition" if op.decomposition is not None else ""
+    onnx = "converter" if op.name in CONVERTERS else "body" if has_steps(op.name) else ""
+    onnx = onnx or ("decomposition" if op.decomposition is not None else "")
     return _vmap(op), _dtensor(op), onnx, _compile(op)
 
 

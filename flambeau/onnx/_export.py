@@ -15,7 +15,7 @@ from .._core.tensor import Tensor
 from .._torch._C._onnx import OperatorExportTypes, TrainingMode
 from ..compiler.capture.trace import Trace
 from ..utils._pytree import tree_leaves
-from ._converters import CONVERTERS
+from ._converters import has_converter
 from ._custom import converters_of
 from ._exportable import ExportableModule
 from ._fold import fold_constants
@@ -136,7 +136,7 @@ def export(
                          f"{onnx.defs.onnx_opset_version()}")  # fmt: skip
     own = converters_of(custom_translation_table, opset)
     with _exporting(), _mode(called, training):
-        taken = sample(called, positional, named, axes, lambda: Trace(lambda name: name in own or name in CONVERTERS))
+        taken = sample(called, positional, named, axes, lambda: Trace(lambda name: name in own or has_converter(name)))
     _warn_of_constants(taken.runs[0].trace)
     graph = Graph(max(opset, OLDEST_OPSET))
     graph.domains.update(custom_opsets or {})

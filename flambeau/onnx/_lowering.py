@@ -11,7 +11,7 @@ from .._dispatch.factory import constant
 from ..compiler.capture.trace import Call, Run
 from ..compiler.program import items
 from ._constants import constant_of_sizes
-from ._converters import CONVERTERS, Result, Unsupported
+from ._converters import CONVERTERS, Result, Unsupported, convert_steps, has_converter
 from ._graph import Graph, Value
 from ._sizes import Fitting, Size, product
 from .errors import OnnxExporterError, SymbolicValueError, UnsupportedOperatorError
@@ -211,7 +211,7 @@ class Lowering:
 
     def _convert(self, call: Call, args: Sequence[Any]) -> Any:
         convert = self.own.get(call.op.name) or CONVERTERS.get(call.op.name)
-        if convert is None:
+        if convert is None and not has_converter(call.op.name):
             raise UnsupportedOperatorError(f"{call.op.name} has no converter to ONNX{call.where()}")
         results = call.results if type(call.results) is list else [call.results]
         numbers = [each.number for each in results if isinstance(each, items.Value)]
@@ -220,6 +220,8 @@ class Lowering:
             call.op.name, [self.dtype(each) for each in numbers], [self.shape(each) for each in numbers],
             lambda value: self._turned.get(value.name),
         )  # fmt: skip
+        if convert is None:
+            return convert_steps(call.op, self.graph, known, args)
         return convert(self.graph, known, *args)
 
     # ----- arguments --------------------------------------------------------------------------------------------------

@@ -94,6 +94,15 @@ POINTWISE: list[Case] = [
     (lambda a: T.isin(a, T.tensor([1, 2, 3]), invert=True), (N,)),
     (T.special.entr, (X,)),
     (T.special.log_ndtr, (X,)),
+    # No converters: their bodies, step by step
+    *[
+        (getattr(T.special, name), (X,))
+        for name in ("bessel_j0", "bessel_j1", "i0", "i0e", "i1", "i1e", "erfcx", "spherical_bessel_j0")
+    ],
+    *[(getattr(T.special, name), (P,)) for name in ("bessel_y0", "bessel_y1", "digamma", "gammaln", "ndtri")],
+    *[(getattr(T.special, f"modified_bessel_{name}"), (P,)) for name in ("i0", "i1", "k0", "k1")],
+    *[(getattr(T.special, f"scaled_modified_bessel_{name}"), (P,)) for name in ("k0", "k1")],
+    (T.special.airy_ai, (X,)),
 ]
 
 ACTIVATION: list[Case] = [

@@ -11,16 +11,15 @@ import pytest
 
 import flambeau
 from flambeau.compiler.capture.trace import Trace, trace_call
-from flambeau.onnx._converters import CONVERTERS
+from flambeau.onnx._converters import CONVERTERS, elementwise, has_converter
 
 from . import cases, layer_cases, runtime
 
 FAMILIES = cases.FAMILIES | layer_cases.FAMILIES
 
 UNSEEN = {
-    "derivatives and other ops' insides": "average_running_statistics copied_like copy div_number div_trunc_half "
-    "fill_number fill_tensor max_pool mul_number norm_along only_where reshape_alias restride wide_product zero "
-    "copysign_of_number",
+    "derivatives and other ops' insides": "average_running_statistics copied_like copy div_trunc_half fill_number "
+    "fill_tensor max_pool norm_along only_where reshape_alias restride wide_product zero",
     "other devices": "copy_across to_device",
     "nodes that the user writes: see test_export.py": "onnx_node",
     "refused, with the reason": "complex polar view_as_complex view_as_real view_dtype conjugate",
@@ -66,6 +65,25 @@ def test_every_converter_is_exercised() -> None:
         warnings.simplefilter("ignore")
         for function, inputs in every:
             copies = [each.clone() for each in inputs]
-            run = trace_call(function, copies, {}, Trace(lambda name: name in CONVERTERS), copies)
+            run = trace_call(function, copies, {}, Trace(has_converter), copies)
             seen.update(call.op.name for call in run.trace.calls)
     assert set(CONVERTERS) - seen == set(" ".join(UNSEEN.values()).split())
+
+
+def test_every_step_is_exercised(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: set[str] = set()
+
+    def noted(name: str, step: elementwise.Step) -> elementwise.Step:
+        def run(*args: Any) -> Any:
+            seen.add(name)
+            return step(*args)
+
+        return run
+
+    steps = {name: noted(name, step) for name, step in elementwise.STEPS.items()}
+    monkeypatch.setattr(elementwise, "STEPS", steps)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for function, inputs in FAMILIES["pointwise"]:
+            flambeau.onnx.export(function, tuple(each.clone() for each in inputs))
+    assert sorted(set(steps) - seen) == []

@@ -20,5 +20,6 @@ from . import (
     special,
 )
 from ._table import CONVERTERS, Converter, Result, Unsupported, converter
+from .elementwise import convert_steps, has_converter
 
-__all__ = ["CONVERTERS", "Converter", "Result", "Unsupported", "converter"]
+__all__ = ["CONVERTERS", "Converter", "Result", "Unsupported", "convert_steps", "converter", "has_converter"]

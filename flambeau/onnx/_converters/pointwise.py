@@ -1,4 +1,4 @@
-"""Elementwise ops: arithmetic, comparison, bits, rounding, conversion."""
+"""Elementwise ops for which ONNX has an operator of their own, or whose bodies look at more than one element."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from .._element_types import BFLOAT16
 from .._graph import BOOL, Graph, Operand, Value
 from ._table import Result, converter
+from .elementwise import common_dtype, step
 
 
 def plain(name: str, kind: str) -> None:
@@ -21,83 +22,15 @@ def plain(name: str, kind: str) -> None:
 
 
 for _name, _kind in {
-    "abs": "Abs", "acos": "Acos", "acosh": "Acosh", "asin": "Asin", "asinh": "Asinh", "atan": "Atan",
-    "atanh": "Atanh", "cos": "Cos", "cosh": "Cosh", "erf": "Erf", "exp": "Exp", "log": "Log", "neg": "Neg",
-    "reciprocal": "Reciprocal", "relu": "Relu", "sigmoid": "Sigmoid", "sign": "Sign", "sgn": "Sign", "sin": "Sin",
-    "sinh": "Sinh", "sqrt": "Sqrt", "tan": "Tan", "tanh": "Tanh",
+    "reciprocal": "Reciprocal", "relu": "Relu", "sigmoid": "Sigmoid", "sign": "Sign", "sgn": "Sign",
 }.items():  # fmt: skip
     plain(_name, _kind)
-
-
-def _rounding(name: str, kind: str) -> None:
-    @converter(name)
-    def convert(g: Graph, call: Result, self: Value) -> Value:
-        return g.op("Identity", self) if self.dtype.kind in "iu" else g.op(kind, self)
-
-
-for _name, _kind in {"floor": "Floor", "ceil": "Ceil", "round": "Round"}.items():
-    _rounding(_name, _kind)
-
-
-@converter("trunc")
-def trunc(g: Graph, call: Result, self: Value) -> Value:
-    if self.dtype.kind in "iu":
-        return g.op("Identity", self)
-    return g.op("Mul", g.op("Sign", self), g.op("Floor", g.op("Abs", self)))
-
-
-@converter("frac")
-def frac(g: Graph, call: Result, self: Value) -> Value:
-    return g.op("Sub", self, trunc(g, call, self))
 
 
 @converter("round_decimals")
 def round_decimals(g: Graph, call: Result, self: Value, decimals: int) -> Value:
     factor = float(10**decimals)
     return g.op("Div", g.op("Round", g.op("Mul", self, factor)), factor)
-
-
-@converter("rsqrt")
-def rsqrt(g: Graph, call: Result, self: Value) -> Value:
-    return g.op("Reciprocal", g.op("Sqrt", g.cast(self, call.dtype)))
-
-
-@converter("exp2")
-def exp2(g: Graph, call: Result, self: Value) -> Value:
-    return g.op("Exp", g.op("Mul", g.cast(self, call.dtype), math.log(2)))
-
-
-@converter("expm1")
-def expm1(g: Graph, call: Result, self: Value) -> Value:
-    return g.op("Sub", g.op("Exp", g.cast(self, call.dtype)), 1)
-
-
-@converter("log1p")
-def log1p(g: Graph, call: Result, self: Value) -> Value:
-    return g.op("Log", g.op("Add", g.cast(self, call.dtype), 1))
-
-
-@converter("log2", "log10")
-def log_of_base(g: Graph, call: Result, self: Value) -> Value:
-    base = math.log(2 if call.op == "log2" else 10)
-    return g.op("Div", g.op("Log", g.cast(self, call.dtype)), base)
-
-
-@converter("deg2rad", "rad2deg")
-def degrees(g: Graph, call: Result, self: Value) -> Value:
-    return g.op("Mul", g.cast(self, call.dtype), math.pi / 180 if call.op == "deg2rad" else 180 / math.pi)
-
-
-@converter("erfc")
-def erfc(g: Graph, call: Result, self: Value) -> Value:
-    return g.op("Sub", g.const(1, call.dtype), g.op("Erf", g.cast(self, call.dtype)))
-
-
-@converter("sinc")
-def sinc(g: Graph, call: Result, self: Value) -> Value:
-    angle = g.op("Mul", g.cast(self, call.dtype), math.pi)
-    at_zero = g.op("Equal", angle, 0, dtype=bool)
-    return g.where(at_zero, 1, g.op("Div", g.op("Sin", angle), g.where(at_zero, 1, angle)))
 
 
 # ----- arithmetic of two ----------------------------------------------------------------------------------------------
@@ -120,22 +53,6 @@ def arithmetic(g: Graph, call: Result, kind: str, left: Any, right: Any) -> Valu
     return g.op(kind, beside(g, left, call.dtype), beside(g, right, call.dtype))
 
 
-def _binary(name: str, kind: str, swapped: bool = False) -> None:
-    @converter(name)
-    def convert(g: Graph, call: Result, self: Any, other: Any) -> Value:
-        return arithmetic(g, call, kind, other, self) if swapped else arithmetic(g, call, kind, self, other)
-
-
-for _name, _kind in {"add": "Add", "sub": "Sub", "mul": "Mul", "mul_number": "Mul"}.items():
-    _binary(_name, _kind)
-_binary("rsub", "Sub", swapped=True)
-
-
-@converter("div", "div_number")
-def div(g: Graph, call: Result, self: Any, other: Any) -> Value:
-    return arithmetic(g, call, "Div", self, other)
-
-
 @converter("add_scaled", "sub_scaled", "rsub_scaled")
 def add_scaled(g: Graph, call: Result, self: Any, other: Any, alpha: Any) -> Value:
     if call.op == "rsub_scaled":
@@ -150,7 +67,7 @@ def divide_whole(g: Graph, call: Result, self: Any, other: Any) -> Value:
     down = call.op in ("div_floor", "floor_divide")
     if call.dtype.kind == "f":
         quotient = arithmetic(g, call, "Div", self, other)
-        return g.op("Floor", quotient) if down else trunc(g, call, quotient)
+        return g.op("Floor", quotient) if down else step("trunc")(g, call.dtype, quotient)
     quotient = arithmetic(g, call, "Div", self, other)  # ONNX's division of integers rounds towards zero
     if not down or call.dtype.kind == "u":
         return quotient
@@ -183,135 +100,7 @@ def power(g: Graph, call: Result, self: Any, exponent: Any) -> Value:
     return g.op("Pow", base, beside(g, exponent, call.dtype))
 
 
-@converter("maximum", "minimum", "fmax", "fmin")
-def extreme(g: Graph, call: Result, self: Any, other: Any) -> Value:
-    kind = "Max" if "max" in call.op else "Min"
-    left, right = beside(g, self, call.dtype), beside(g, other, call.dtype)
-    if call.dtype == BOOL:
-        return g.op("Or" if kind == "Max" else "And", left, right)
-    if call.op in ("fmax", "fmin") and call.dtype.kind == "f":
-        left, right = (
-            g.where(g.op("IsNaN", left, dtype=bool), right, left),
-            g.where(g.op("IsNaN", right, dtype=bool), left, right),
-        )
-    return g.op(kind, left, right)
-
-
-@converter("atan2")
-def atan2(g: Graph, call: Result, self: Any, other: Any) -> Value:
-    y, x = beside(g, self, call.dtype), beside(g, other, call.dtype)
-    safe = g.where(g.op("Equal", x, 0, dtype=bool), 1, x)
-    slope = g.op("Atan", g.op("Div", y, safe))
-    half = g.where(g.op("Less", y, 0, dtype=bool), g.const(-math.pi, call.dtype), g.const(math.pi, call.dtype))
-    left = g.where(g.op("Less", x, 0, dtype=bool), g.op("Add", slope, half), slope)
-    upright = g.op("Mul", g.op("Sign", y), math.pi / 2)
-    return g.where(g.op("Equal", x, 0, dtype=bool), upright, left)
-
-
-@converter("hypot")
-def hypot(g: Graph, call: Result, self: Any, other: Any) -> Value:
-    left, right = beside(g, self, call.dtype), beside(g, other, call.dtype)
-    return g.op("Sqrt", g.op("Add", g.op("Mul", left, left), g.op("Mul", right, right)))
-
-
-@converter("copysign", "copysign_of_number")
-def copysign(g: Graph, call: Result, self: Any, other: Any) -> Value:
-    size, like = g.op("Abs", beside(g, self, call.dtype)), beside(g, other, call.dtype)
-    # 1 / -0 is negative: the sign of a zero counts.
-    below = g.op("Or", g.op("Less", like, 0, dtype=bool), g.op("Less", g.op("Reciprocal", like), 0, dtype=bool))
-    return g.where(below, g.op("Neg", size), size)
-
-
-@converter("heaviside")
-def heaviside(g: Graph, call: Result, self: Any, other: Any) -> Value:
-    value = beside(g, self, call.dtype)
-    above = g.cast(g.op("Greater", value, 0, dtype=bool), call.dtype)
-    return g.where(g.op("Equal", value, 0, dtype=bool), beside(g, other, call.dtype), above)
-
-
-@converter("logaddexp", "logaddexp2")
-def logaddexp(g: Graph, call: Result, self: Any, other: Any) -> Value:
-    unit = 1.0 if call.op == "logaddexp" else math.log(2)
-    left, right = beside(g, self, call.dtype), beside(g, other, call.dtype)
-    high = g.op("Max", left, right)
-    gap = g.op("Mul", g.op("Neg", g.op("Abs", g.op("Sub", left, right))), unit)
-    return g.op("Add", high, g.op("Div", g.op("Log", g.op("Add", g.op("Exp", gap), 1)), unit))
-
-
-@converter("xlogy", "xlogy_of_number", "xlogy_with_number", "special_xlog1py", "special_xlog1py_of_number",
-           "special_xlog1py_with_number")  # fmt: skip
-def xlogy(g: Graph, call: Result, self: Any, other: Any) -> Value:
-    left, right = beside(g, self, call.dtype), beside(g, other, call.dtype)
-    inner = g.op("Add", right, 1) if "log1py" in call.op else right
-    at_zero = g.op("And", g.op("Equal", left, 0, dtype=bool), g.op("Not", g.op("IsNaN", right, dtype=bool)))
-    return g.where(at_zero, 0, g.op("Mul", left, g.op("Log", inner)))
-
-
-@converter("ldexp")
-def ldexp(g: Graph, call: Result, self: Any, other: Any) -> Value:
-    return g.op("Mul", beside(g, self, call.dtype), g.op("Pow", g.const(2, call.dtype), beside(g, other, call.dtype)))
-
-
-# ----- of three -------------------------------------------------------------------------------------------------------
-
-
-@converter("addcmul", "addcdiv")
-def addc(g: Graph, call: Result, self: Value, tensor1: Value, tensor2: Value, value: Any) -> Value:
-    joined = arithmetic(g, call, "Mul" if call.op == "addcmul" else "Div", tensor1, tensor2)
-    return arithmetic(g, call, "Add", self, joined if value == 1 else arithmetic(g, call, "Mul", joined, value))
-
-
-@converter("lerp_number", "lerp_tensor")
-def lerp(g: Graph, call: Result, self: Value, end: Value, weight: Any) -> Value:
-    gap = g.op("Sub", end, self)
-    return g.op("Add", self, g.op("Mul", gap, beside(g, weight, call.dtype)))
-
-
 # ----- comparison -----------------------------------------------------------------------------------------------------
-
-_LESS_THAN_NUMBERS = {BOOL, BFLOAT16}
-
-
-def common(g: Graph, left: Any, right: Any) -> tuple[Value, Value]:
-    """Two operands in the dtype in which they are compared."""
-    kinds = [each.dtype for each in (left, right) if isinstance(each, Value)]
-    dtype = kinds[0]
-    if len(kinds) == 2 and kinds[0] != kinds[1]:
-        dtype = _promoted(left, right)
-    elif len(kinds) == 1:
-        number = right if isinstance(left, Value) else left
-        if isinstance(number, float) and dtype.kind in "iub":
-            dtype = np.dtype(np.float32)
-        elif isinstance(number, int) and not isinstance(number, bool) and dtype == BOOL:
-            dtype = np.dtype(np.int64)
-    return beside(g, left, dtype), beside(g, right, dtype)
-
-
-def _promoted(left: Value, right: Value) -> np.dtype[Any]:
-    order = "biufc"
-    kinds = sorted((left, right), key=lambda each: order.index(each.dtype.kind) if each.dtype.kind in order else 3)
-    low, high = kinds
-    if low.dtype.kind == high.dtype.kind:
-        return np.promote_types(low.dtype, high.dtype)
-    return high.dtype if high.dtype.kind == "f" or low.dtype == BOOL else np.promote_types(low.dtype, high.dtype)
-
-
-def _comparison(name: str, kind: str, negated: bool = False) -> None:
-    @converter(name)
-    def convert(g: Graph, call: Result, self: Any, other: Any) -> Value:
-        left, right = common(g, self, other)
-        if kind != "Equal" and left.dtype in _LESS_THAN_NUMBERS:
-            wide = np.int32 if left.dtype == BOOL else np.float32
-            left, right = g.cast(left, wide), g.cast(right, wide)
-        made = g.op(kind, left, right, dtype=bool)
-        return g.op("Not", made) if negated else made
-
-
-for _name, _kind in {
-    "eq": "Equal", "lt": "Less", "le": "LessOrEqual", "gt": "Greater", "ge": "GreaterOrEqual",
-}.items():  # fmt: skip
-    _comparison(_name, _kind)
-_comparison("ne", "Equal", negated=True)
 
 
 @converter("isclose")
@@ -327,49 +116,16 @@ def isclose(g: Graph, call: Result, self: Value, other: Value, rtol: float, atol
     return close
 
 
-@converter("isnan", "isinf", "isposinf", "isneginf", "isfinite", "isreal", "signbit")
+@converter("isnan", "isinf", "isposinf", "isneginf", "isfinite", "isreal")
 def classify(g: Graph, call: Result, self: Value) -> Value:
-    if call.op == "signbit":
-        return g.op("Less", self, 0, dtype=bool)
     if self.dtype.kind in "iub" or call.op == "isreal":
         answer = call.op in ("isfinite", "isreal")
         return g.op("Equal" if answer else "Less", *([g.cast(self, np.int32)] * 2), dtype=bool)
-    if self.dtype == BFLOAT16:
-        self = g.cast(self, np.float32)
-    if call.op == "isnan":
-        return g.op("IsNaN", self, dtype=bool)
-    if call.op == "isfinite":
-        return g.op("Not", g.op("Or", g.op("IsNaN", self, dtype=bool), g.op("IsInf", self, dtype=bool)))
-    below, above = int(call.op != "isposinf"), int(call.op != "isneginf")
-    return g.op("IsInf", self, dtype=bool, detect_negative=below, detect_positive=above)
-
-
-@converter("logical_and", "logical_or", "logical_xor")
-def logical(g: Graph, call: Result, self: Any, other: Any) -> Value:
-    kind = call.op.removeprefix("logical_").capitalize()
-    return g.op(kind, truth(g, self), truth(g, other))
-
-
-def truth(g: Graph, value: Any) -> Value:
-    """Whether elements are not zero."""
-    return g.cast(value, bool) if isinstance(value, Value) else g.const(bool(value), bool)
-
-
-@converter("logical_not")
-def logical_not(g: Graph, call: Result, self: Value) -> Value:
-    return g.op("Not", truth(g, self))
-
-
-@converter("bitwise_and", "bitwise_or", "bitwise_xor")
-def bitwise(g: Graph, call: Result, self: Any, other: Any) -> Value:
-    kind = call.op.removeprefix("bitwise_").capitalize()
-    left, right = beside(g, self, call.dtype), beside(g, other, call.dtype)
-    return g.op(kind if call.dtype == BOOL else f"Bitwise{kind}", left, right)
-
-
-@converter("bitwise_not")
-def bitwise_not(g: Graph, call: Result, self: Value) -> Value:
-    return g.op("Not" if call.dtype == BOOL else "BitwiseNot", self)
+    if call.op in ("isposinf", "isneginf"):
+        value = g.cast(self, np.float32) if self.dtype == BFLOAT16 else self
+        below, above = int(call.op == "isneginf"), int(call.op == "isposinf")
+        return g.op("IsInf", value, dtype=bool, detect_negative=below, detect_positive=above)
+    return step(call.op)(g, BOOL, self)
 
 
 @converter("bitwise_left_shift", "bitwise_right_shift")
@@ -384,22 +140,9 @@ def shift(g: Graph, call: Result, self: Any, other: Any) -> Value:
 # ----- limits, conditions, conversion ---------------------------------------------------------------------------------
 
 
-@converter("clamp_numbers", "clamp_tensors")
-def clamp(g: Graph, call: Result, self: Value, min: Any, max: Any) -> Value:
-    value = g.cast(self, call.dtype)
-    if min is not None:
-        value = g.op("Max", value, beside(g, min, call.dtype))
-    return value if max is None else g.op("Min", value, beside(g, max, call.dtype))
-
-
-@converter("clamp_min_number", "clamp_min_tensor", "at_least")
-def clamp_min(g: Graph, call: Result, self: Value, min: Any) -> Value:
-    return clamp(g, call, self, min, None)
-
-
-@converter("clamp_max_number", "clamp_max_tensor")
-def clamp_max(g: Graph, call: Result, self: Value, max: Any) -> Value:
-    return clamp(g, call, self, None, max)
+@converter("at_least")
+def at_least(g: Graph, call: Result, self: Value, min: Any) -> Value:
+    return g.op("Max", g.cast(self, call.dtype), beside(g, min, call.dtype))
 
 
 @converter("where")
@@ -450,7 +193,7 @@ def angle(g: Graph, call: Result, self: Value) -> Value:
 
 @converter("isin")
 def isin(g: Graph, call: Result, elements: Any, test_elements: Any, invert: bool) -> Value:
-    left, right = common(g, elements, test_elements)
+    left, right = (beside(g, each, common_dtype((elements, test_elements))) for each in (elements, test_elements))
     equal = g.op("Equal", g.unsqueeze(left, -1), g.flat(right), dtype=bool)
     found = g.cast(g.reduce("ReduceMax", g.cast(equal, np.int32), [-1], False), bool)
     return g.op("Not", found) if invert else found

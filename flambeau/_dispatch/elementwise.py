@@ -118,6 +118,8 @@ class Elementwise(Op):
     """As which profilers know its in-place form."""
     function: ElementwiseFunction
     """What users call."""
+    stored: Callable[[Tensor, Any], Tensor] | None = None
+    """What a recorded change in place computes instead: results of the target's dtype, which have a derivative."""
     change: Callable[..., Tensor]
     """Runs the in-place form for functions of the package that users call."""
     short: Callable[..., Tensor] | None = None
@@ -666,7 +668,7 @@ def change(op: Elementwise, target: Tensor, *others: Any) -> Tensor:
             return changed
         if op.refuses and (isinstance(other, Tensor) or is_number(other)):
             op.check_target(target._kind.dtype, (target, other))
-        return run_inplace(op.function, op.title, target, others, {})
+        return run_inplace(op.stored if op.stored and modes.grad else op.function, op.title, target, others, {})
     if other is not None and other is not target and (array.base is not None or other._array.base is not None):
         check_partial_overlap(target, other)
     node = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from . import around, files, functions, models, statements, tensors, training
+from . import around, calls, files, functions, models, statements, tensors, training
 from .program import Judge, Program, alone, judge
 from .statement_writer import write_program
 
@@ -22,6 +22,7 @@ class Kind(NamedTuple):
 KINDS = {
     "training": Kind(training.write),
     "tensors": Kind(tensors.write),
+    "calls": Kind(calls.write, calls.judge),
     "around": Kind(around.write),
     "functions": Kind(functions.write),
     "models": Kind(models.write),

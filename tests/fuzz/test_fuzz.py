@@ -12,7 +12,7 @@ from .kinds import KINDS
 from .program import Program, judge, script, shrink, source
 from .suite import examine
 
-_SEEDS = {"training": 20, "tensors": 50, "around": 40, "functions": 60, "models": 10, "files": 100}
+_SEEDS = {"training": 20, "tensors": 50, "around": 40, "functions": 60, "models": 10, "files": 100, "calls": 60}
 _BATCH = 10
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._core.dtype import COMPLEX
 from ..._core.modes import THREAD
 from ..._core.tensor import Tensor
 
@@ -27,3 +28,9 @@ def refuse_gradients(function: str, **arguments: Any) -> None:
                 f"The function '{function}' is not differentiable with respect to argument '{name}'. "
                 "This input cannot have requires_grad True."
             )
+
+
+def refuse_complex_gradients(function: str, input: Tensor) -> None:
+    """Refuse a complex tensor that needs a gradient, which `function` has for real ones alone."""
+    if input._kind.dtype.category == COMPLEX and THREAD.modes.grad and input.requires_grad:
+        raise RuntimeError(f"{function} does not support automatic differentiation for outputs with complex dtype.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from ..._dispatch.arguments.autocast_rules import FULL, lower_result, on
 from ..._dispatch.axes import MATRICES
 from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.gradients.needed import needs_gradient
+from ..._dispatch.gradients.undifferentiable import refuse_gradients
 from ..._dispatch.public.protocol import write_out
 from ..._dispatch.public.registry import public
 from ..._dispatch.public.return_types import named, return_type
@@ -203,14 +204,15 @@ def _svd_gradient(grads: Any, needs: Any, U: Any, S: Any, Vh: Any, full_matrices
     return [total]
 
 
-def _raise_diverged(name: str, A: Array) -> None:
-    if not read(np.isfinite(A).all()):
+def _raise_diverged(name: str, A: Array) -> NoReturn:
+    values = "eigenvalues" if name == "linalg.eigh" else "singular values"
+    if values == "singular values" and not read(np.isfinite(A).all()):
         raise LinAlgError(
             f"{name}: The algorithm failed to converge because the input matrix contained non-finite values."
         )
     raise LinAlgError(
         f"{name}: The algorithm failed to converge because the input matrix is ill-conditioned or has too many "
-        "repeated singular values."
+        f"repeated {values}."
     )
 
 
@@ -294,13 +296,19 @@ def _eigh_gradient(grads: Any, needs: Any, eigenvalues: Any, eigenvectors: Any) 
 
 @several("LinalgEighBackward0", axes=MATRICES, joint=_eigh_gradient, results=("eigenvalues", "eigenvectors"))
 def _eigh(A: Array, UPLO: Any) -> Any:
-    values, vectors = lapack.eigh(A, UPLO)
+    try:
+        values, vectors = lapack.eigh(A, UPLO)
+    except np.linalg.LinAlgError:
+        _raise_diverged("linalg.eigh", A)
     return values, column_major(vectors)
 
 
 @primitive(None, axes=MATRICES)
 def _eigvalsh(A: Array, UPLO: Any) -> Array:
-    return lapack.eigvalsh(A, UPLO)
+    try:
+        return lapack.eigvalsh(A, UPLO)
+    except np.linalg.LinAlgError:
+        _raise_diverged("linalg.eigh", A)
 
 
 def _check_eigh(A: Tensor, UPLO: str) -> str:
@@ -445,6 +453,9 @@ def pinv(input: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any
     _refuse_half("linalg.pinv", "expected a tensor of float, double, cfloat or cdouble types", input)
     if hermitian and input._array.size:
         check_square("linalg.pinv", input)
+    if isinstance(atol, Tensor) or isinstance(rtol, Tensor):
+        given = {name: each for name, each in (("atol", atol), ("rtol", rtol)) if isinstance(each, Tensor)}
+        refuse_gradients("linalg_pinv", **given)
     relative = rtol if rcond is None else rcond
     return _pinv(input, _tolerance(atol), _tolerance(relative), hermitian)
 

@@ -24,6 +24,7 @@ from ..._dispatch.composite import composite
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.elementwise import SAME, unary
 from ..._dispatch.elementwise_kernel import elementwise
+from ..._dispatch.gradients.undifferentiable import refuse_complex_gradients
 from ..._dispatch.public.overrides import has_override, run_override
 from ..._dispatch.public.protocol import explain_call
 from ..._dispatch.public.registry import export, public
@@ -448,6 +449,7 @@ def _silu(self: Array) -> Array:
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """`input * sigmoid(input)`."""
     refuse("silu", input, BOOL, INTEGER)
+    refuse_complex_gradients("silu", input)
     return _in_place_or_new(_silu, "silu", input, inplace)
 
 

@@ -9,45 +9,76 @@ import numpy as np
 from ..._core.dtype import COMPLEX, FLOAT, LEGACY_NAMES, promote_types
 from ..._core.tensor import Tensor
 from ..._dispatch.abstract.meta import shape_in_elements
+from ..._dispatch.arguments.precision import no_gradient
 from ..._dispatch.axes import ELEMENTS
 from ..._dispatch.call.elementwise import shape_error
 from ..._dispatch.dispatch import Array, primitive
-from ..._dispatch.elementwise import TO_BOOL, binary
+from ..._dispatch.elementwise import TO_BOOL, ElementwiseFunction, binary
 from ..._dispatch.host_read import host_read
 from ..._dispatch.public.registry import public
 
-eq = binary("eq", np.equal, rule=TO_BOOL, doc="Elementwise `input == other`.", first_is_tensor=True)
-ne = binary("ne", np.not_equal, "not_equal", rule=TO_BOOL, doc="Elementwise `input != other`.", first_is_tensor=True)
+_FORGETS: dict[str, Any] = {"self": no_gradient, "other": no_gradient, "first_is_tensor": True}
+eq = binary("eq", np.equal, rule=TO_BOOL, node="EqBackward1", doc="Elementwise `input == other`.", **_FORGETS)
+ne = binary(
+    "ne", np.not_equal, "not_equal", rule=TO_BOOL, node="NeBackward1", doc="Elementwise `input != other`.", **_FORGETS
+)
 lt = binary(
-    "lt", np.less, "less", rule=TO_BOOL, refuses=(COMPLEX,), doc="Elementwise `input < other`.", first_is_tensor=True
+    "lt",
+    np.less,
+    "less",
+    rule=TO_BOOL,
+    node="LtBackward1",
+    refuses=(COMPLEX,),
+    doc="Elementwise `input < other`.",
+    **_FORGETS,
 )
 le = binary(
     "le",
     np.less_equal,
     "less_equal",
     rule=TO_BOOL,
+    node="LeBackward1",
     refuses=(COMPLEX,),
     doc="Elementwise `input <= other`.",
-    first_is_tensor=True,
+    **_FORGETS,
 )
 gt = binary(
     "gt",
     np.greater,
     "greater",
     rule=TO_BOOL,
+    node="GtBackward1",
     refuses=(COMPLEX,),
     doc="Elementwise `input > other`.",
-    first_is_tensor=True,
+    **_FORGETS,
 )
 ge = binary(
     "ge",
     np.greater_equal,
     "greater_equal",
     rule=TO_BOOL,
+    node="GeBackward1",
     refuses=(COMPLEX,),
     doc="Elementwise `input >= other`.",
-    first_is_tensor=True,
+    **_FORGETS,
 )
+
+
+def _record_changes(function: ElementwiseFunction) -> None:
+    """Let a change in place, whose result is a number, be recorded: the gradient of what was there before is zero."""
+    op = function.op
+
+    def stored(input: Tensor, other: Any) -> Tensor:
+        result = function(input, other).to(input.dtype)
+        if input.requires_grad or (isinstance(other, Tensor) and other.requires_grad):
+            op.record((input, other), result)
+        return result
+
+    op.stored = stored
+
+
+for _each in (eq, ne, lt, le, gt, ge):
+    _record_changes(_each)
 
 
 @primitive(None, axes=ELEMENTS)

@@ -20,11 +20,14 @@ from .reductions import no_kernel
 HISTOGRAMDD = return_type("histogramdd", ("hist", "bin_edges"))
 
 
+_NO_DERIVATIVE = no_derivative("_histogramdd_from_bin_cts")
+
+
 def _cells(self: Array, edges: list[Array], weight: Array | None, density: bool) -> Array:
     return np.empty_like(self, shape=[len(each) - 1 for each in edges])
 
 
-@primitive("NotImplemented", self=no_derivative("_histogramdd_from_bin_cts"), shape=_cells)
+@primitive("NotImplemented", self=_NO_DERIVATIVE, weight=_NO_DERIVATIVE, shape=_cells)
 @on_host
 def _count(self: Array, edges: list[Array], weight: Array | None, density: bool) -> Array:
     points = self.reshape(-1, self.shape[-1])

@@ -415,6 +415,8 @@ def _distinct_values(array: Any) -> Any:
     values = ordered[begins]
     if flat.dtype.kind in "fV" and (zeros := values == 0).any():
         values[zeros] = flat[(flat == 0).argmax()]  # of both zeros the first that there is
+    if flat.dtype == np.float16 and ordered[-1] != ordered[-1]:
+        values[values != values] = flat[(flat != flat).argmax()]  # NumPy's sort by AVX-512 makes NaN of its own
     return values.astype(flat.dtype, copy=False)
 
 
@@ -423,10 +425,19 @@ def _plain_unique(input: Tensor) -> Tensor | None:
     modes, kind, array = THREAD.modes, input._kind, input._array
     if kind not in modes.direct or not kind.is_cpu or kind.indirect or not array.size:
         return None
+    if modes.grad and input.requires_grad:
+        return None
     return Tensor._from_parts((_distinct_values(array), kind, None if modes.inference else [0, None]))
 
 
-@several(None, shape=shape_in_elements("_unique2"))
+def _no_derivative(whole: str, along: str) -> Any:
+    def refuse(grad: Tensor, dim: int | None) -> Tensor:
+        raise NotImplementedError(f"the derivative for '{whole if dim is None else along}' is not implemented.")
+
+    return refuse
+
+
+@several("Unique2Backward0", self=_no_derivative("_unique2", "unique_dim"), shape=shape_in_elements("_unique2"))
 def _unique(self: Array, dim: int | None) -> Any:
     if dim is None and type(self) is np.ndarray and self.size:
         return _distinct(self)
@@ -442,7 +453,11 @@ def _unique(self: Array, dim: int | None) -> Any:
     return values.astype(self.dtype, copy=False), inverse.reshape(shape).astype(np.int64), counts.astype(np.int64)
 
 
-@several(None, shape=shape_in_elements("unique_consecutive"))
+@several(
+    "UniqueConsecutiveBackward0",
+    self=_no_derivative("unique_consecutive", "unique_consecutive"),
+    shape=shape_in_elements("unique_consecutive"),
+)
 def _unique_consecutive(self: Array, dim: int | None) -> Any:
     lines = self.reshape(-1) if dim is None else dim_moved(self, dim, 0)
     if len(lines) == 0:

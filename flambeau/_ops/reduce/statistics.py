@@ -11,7 +11,6 @@ import numpy as np
 from ..._core.arrays.lazy_signs import every_element
 from ..._core.arrays.quick import broadcast
 from ..._core.backend import read
-from ..._core.device import contiguous_format
 from ..._core.dtype import COMPLEX, FLOAT, INTEGER, LEGACY_NAMES, bool_, float32, float64
 from ..._core.tensor import Tensor
 from ..._dispatch.abstract.meta import shape_in_elements
@@ -19,7 +18,8 @@ from ..._dispatch.arguments.autocast_rules import FULL, lower_result, on
 from ..._dispatch.arguments.promotion import Number
 from ..._dispatch.changes.exact_out import store_exactly
 from ..._dispatch.composite import composite
-from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.dispatch import Array, primitive, several
+from ..._dispatch.gradients.undifferentiable import no_derivative
 from ..._dispatch.one_by_one import one_by_one
 from ..._dispatch.public.registry import public
 from ..._dispatch.public.return_types import named, return_type
@@ -163,7 +163,7 @@ def nanquantile(
 # ----- counts -----------------------------------------------------------------------------------------------------
 
 
-@primitive(None, shape=shape_in_elements("bincount"))
+@primitive("NotImplemented", weights=no_derivative("bincount"), shape=shape_in_elements("bincount"))
 def _bincount(self: Array, weights: Array | None, minlength: int) -> Array:
     if weights is None:
         return np.bincount(self, minlength=minlength).astype(np.int64)
@@ -194,7 +194,10 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
 
 
 def _data_range(input: Tensor) -> tuple[float, float]:
-    return (float(input.amin()), float(input.amax())) if input._array.size else (0.0, 1.0)
+    if not input._array.size:
+        return 0.0, 1.0
+    found = input.detach()
+    return float(found.amin()), float(found.amax())
 
 
 def _checked_range(name: str, low: float, high: float, margin: float) -> tuple[float, float]:
@@ -254,14 +257,24 @@ _NEARLY_EVEN = 0.25
 """Edges that deviate from even ones by less than this part of a bin in all."""
 
 
-@primitive(None, shape=lambda self, edges, weight, density: np.empty_like(self, shape=len(edges) - 1))
-def _histogram(self: Array, edges: Array, weight: Array | None, density: bool) -> Array:
+def _histogram_shapes(self: Array, edges: Array, weight: Array | None, density: bool) -> Any:
+    return np.empty_like(self, shape=len(edges) - 1), edges
+
+
+@several(
+    "NotImplemented",
+    self=no_derivative("histogram"),
+    edges=no_derivative("histogram"),
+    weight=no_derivative("histogram"),
+    shape=_histogram_shapes,
+)
+def _histogram(self: Array, edges: Array, weight: Array | None, density: bool) -> Any:
     flat = self.reshape(-1)
     inside = (flat >= edges[0]) & (flat <= edges[-1])
     places = _bins_of(flat[inside], edges)
     weights = None if weight is None else weight.reshape(-1)[inside]
     counts = np.bincount(places, weights, len(edges) - 1).astype(self.dtype)
-    return counts / counts.sum() / np.diff(edges) if density else counts
+    return counts / counts.sum() / np.diff(edges) if density else counts, np.array(edges, like=edges)
 
 
 @public()
@@ -281,7 +294,7 @@ def histogram(
     if isinstance(bins, Tensor):
         if bins.ndim != 1 or bins.numel() == 0:
             raise RuntimeError(f"histogram(): bins must be a 1D tensor with at least one edge, got {list(bins.shape)}")
-        edges: Tensor = bins.clone(memory_format=contiguous_format)
+        edges: Tensor = bins
     else:
         if bins <= 0:
             raise RuntimeError(f"torch.histogram(): bins must be > 0, got {bins}")
@@ -296,7 +309,7 @@ def histogram(
             "histogram(): if weight tensor is provided it should have the same shape as the input tensor: "
             f"they have {list(weight.shape)} and {list(input.shape)}"
         )
-    return store_exactly(named(HISTOGRAM, (_histogram(input, edges, weight, density), edges)), out)
+    return store_exactly(named(HISTOGRAM, _histogram(input, edges, weight, density)), out)
 
 
 # ----- covariance -------------------------------------------------------------------------------------------------

@@ -32,6 +32,7 @@ from ..._core.sparse import LAYOUT_NAMES, SparseTensor, dense_tensor, sparse_ten
 from ..._core.tensor import Tensor
 from ..._dispatch.changes.history import end_change
 from ..._dispatch.dispatch import Array
+from ..._dispatch.gradients.undifferentiable import refuse_complex_gradients
 from ..._dispatch.public.registry import public
 from ..create.constants import as_dtype, tensor
 from ..create.from_python import as_tensor
@@ -317,6 +318,7 @@ def to_sparse(
                 f"{input._array.sparse_dim}"
             )
         return input
+    refuse_complex_gradients("_to_sparse", input)
     if sparse_dim is None:
         return _to_coo_wholly(input)
     ndim = input._array.ndim

@@ -341,3 +341,10 @@ def test_derivatives_of_incomplete_gamma_functions(T: Any) -> Any:
     return results, outcome(
         lambda: T.igamma(a, x).sum().backward(), "the derivative for 'igamma: input' is not implemented"
     )
+
+
+@pytest.mark.parametrize("name", ["eigh", "eigvalsh"])
+@differential
+def test_eigenvalues_that_do_not_converge(T: Any, name: str) -> Any:
+    x = T.full((3, 3), float("nan"))
+    return outcome(lambda: getattr(T.linalg, name)(x), "linalg.eigh: The algorithm failed to converge")

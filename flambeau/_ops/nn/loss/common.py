@@ -21,6 +21,7 @@ from ...._dispatch.changes.inplace import check_castable
 from ...._dispatch.compiled_body import pointwise, pointwise_at_any_size
 from ...._dispatch.composite import composite
 from ...._dispatch.dispatch import Array, primitive
+from ...._dispatch.gradients.undifferentiable import refuse_gradients
 from ...._dispatch.host_read import check
 from ...._dispatch.public.registry import public
 from ...pointwise.binary import div_number, mul_number
@@ -274,14 +275,14 @@ def _cross_entropy_of_two(x: Array, target: Array) -> Array:
 
 
 @check("check_probabilities")
-def _check_probabilities(input: Array) -> None:
+def _check_probabilities(input: Array, name: str) -> None:
     found = arrays.bounds(input)
     if found is not None:
         are_chances = found[0].item() >= 0 and found[1].item() <= 1
     else:
         are_chances = not input.size or read(np.logical_and.reduce((input >= 0) & (input <= 1), None))
     if not are_chances:
-        raise RuntimeError("all elements of input should be between 0 and 1")
+        raise RuntimeError(f"all elements of {name} should be between 0 and 1")
 
 
 @public("nn.functional.binary_cross_entropy", function=False, method=False, autocast=on(cpu=FULL, cuda=refused))
@@ -302,8 +303,10 @@ def binary_cross_entropy(
         )
     if input.dtype is not target.dtype:
         raise RuntimeError(f"Found dtype {LEGACY_NAMES[target.dtype]} but expected {LEGACY_NAMES[input.dtype]}")
-    _check_probabilities(input)
+    _check_probabilities(input, "input")
+    _check_probabilities(target, "target")
     if weight is not None:
+        refuse_gradients("binary_cross_entropy", weight=weight)
         weight = weight.expand(input._array.shape)
     return _binary_cross_entropy(input, target, weight, number)
 
@@ -384,6 +387,7 @@ def binary_cross_entropy_with_logits(
     number = reduction_number(reduction, size_average, reduce)
     if input._array.shape != target._array.shape:
         raise ValueError(f"Target size ({target.size()}) must be the same as input size ({input.size()})")
+    refuse_gradients("binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight)
     return _bce_with_logits(input, target, weight, pos_weight, number)
 
 
@@ -513,6 +517,8 @@ def _check_classes(input: Tensor, target: Tensor, weight: Tensor | None, kernel:
             f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of "
             f"shape: {list(weight.shape)}"
         )
+    if weight is not None:
+        refuse_gradients("nll_loss_forward" if len(shape) < 3 else "nll_loss2d_forward", weight=weight)
     if target.dtype not in (int64, uint8):
         raise RuntimeError(
             f"expected target dtype to be Long or Byte, but got {LEGACY_NAMES[target.dtype]}: expected scalar type "

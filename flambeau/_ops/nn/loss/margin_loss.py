@@ -159,10 +159,15 @@ def _gradient_of_rows(grad: Array, reduction: int, rows: int) -> Array:
     return (grad / max(rows, 1) if reduction == MEAN else grad).reshape(-1, 1)
 
 
+def _above_zero(short: Array) -> Array:
+    """`short` where it is positive, elsewhere zero: a score that is NaN violates nothing."""
+    return np.where(short > 0, short, short.dtype.type(0))
+
+
 def _violations(scores: Array, target: Array, margin: float) -> Array:
     """By how much each score comes too near to that of the target; nothing for the target itself."""
     labels = target.reshape(-1, 1)
-    short = np.maximum(scores.dtype.type(margin) - np.take_along_axis(scores, labels, 1) + scores, 0)
+    short = _above_zero(scores.dtype.type(margin) - np.take_along_axis(scores, labels, 1) + scores)
     np.put_along_axis(short, labels, 0, 1)
     return short
 
@@ -265,7 +270,7 @@ def _label_violations(scores: Array, target: Array, flags: Array) -> Array:
     """By how much the score of each class (last dimension) that is no label comes too near to that of each label."""
     marked = _marked(target)
     own = np.take_along_axis(scores, np.where(marked, target, 0), 1)
-    short = np.maximum(1 - own[:, :, None] + scores[:, None, :], 0)
+    short = _above_zero(1 - own[:, :, None] + scores[:, None, :])
     return short * (marked[:, :, None] & ~flags[:, None, :])
 
 

@@ -178,3 +178,28 @@ def test_meta(T: Any) -> Any:
         F.triplet_margin_loss(x, x, x),
         F.poisson_nll_loss(x, x, reduction="none"),
     ]
+
+
+@pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
+@differential
+def test_scores_that_are_nan_violate_no_margin(T: Any, reduction: str) -> Any:
+    F = T.nn.functional
+    nan = float("nan")
+    seen = []
+    for loss in (
+        lambda x: F.multi_margin_loss(x, T.tensor([0, 1, 1]), reduction=reduction),
+        lambda x: F.multi_margin_loss(x, T.tensor([0, 1, 1]), 2, weight=T.tensor([1.0, 2.0, 3.0]), reduction=reduction),
+        lambda x: F.multilabel_margin_loss(x, T.tensor([[0, 1, -1], [2, -1, 0], [1, 0, -1]]), reduction=reduction),
+    ):
+        x = T.tensor([[1.0, nan, -2.0], [3.0, 4.0, 0.5], [nan, 0.0, 1.0]], requires_grad=True)
+        result = loss(x)
+        seen.append((result, T.autograd.grad(result.sum(), x)[0] + 0.0))
+    return seen
+
+
+@pytest.mark.parametrize("target", [100.0, -0.1, float("nan")])
+@differential
+def test_targets_of_binary_cross_entropy_are_probabilities(T: Any, target: float) -> Any:
+    x, y = T.tensor([0.5, 0.2]), T.tensor([0.5, target])
+    loss = T.nn.functional.binary_cross_entropy
+    return outcome(lambda: loss(x, y), "all elements of target should be between 0 and 1"), loss(x, x)

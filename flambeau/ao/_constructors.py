@@ -1,5 +1,5 @@
 """Constructors by tables: a quantized layer takes the options of the ordinary one and a few of its own, an observer
-those of the ranges that it finds.
+those of the ranges that it finds. And the setters of configurations.
 """
 
 from __future__ import annotations
@@ -56,3 +56,21 @@ def takes(*options: str) -> Callable[[Body], Callable[..., None]]:
 def attributes(layer: Any, names: tuple[str, ...]) -> dict[str, Any]:
     """The options that a layer was made with, from its attributes."""
     return {name: getattr(layer, name) for name in names}
+
+
+def setter(attribute: str, doc: str | None = None, parameter: str = "") -> Any:
+    """A method that sets an attribute and returns the object; its parameter has the attribute's name, or another."""
+    return _Setter(attribute, doc, parameter or attribute)
+
+
+class _Setter:
+    def __init__(self, attribute: str, doc: str | None, parameter: str) -> None:
+        self.attribute, self.doc, self.parameter = attribute, doc, parameter
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        source = f"def {name}(self, {self.parameter}):\n    self.{self.attribute} = {self.parameter}\n    return self\n"
+        scope: dict[str, Any] = {}
+        exec(source, scope)
+        made = scope[name]
+        made.__doc__, made.__module__, made.__qualname__ = self.doc, owner.__module__, f"{owner.__qualname__}.{name}"
+        setattr(owner, name, made)

@@ -135,6 +135,14 @@ def test_compiled_in_one_segment() -> None:
     assert "mul -> softsign_scaled -> add -> sin" in line
 
 
+def test_exported_to_onnx_without_a_converter() -> None:
+    pytest.importorskip("onnxruntime")
+    x = _numbers(4, 3)
+    program = torch.onnx.export(lambda x: torch.softsign_scaled(x, 2.0), (x,))
+    assert [each.op_type for each in program.model_proto.graph.node] == ["Abs", "Add", "Div"]
+    torch.testing.assert_close(program(x)[0], expected(x, 2.0))
+
+
 def test_autocast_computes_in_float32() -> None:
     half = _numbers(4).bfloat16()
     with torch.autocast("cpu", torch.bfloat16):

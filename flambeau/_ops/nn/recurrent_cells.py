@@ -24,6 +24,7 @@ from ..._core.modes import THREAD
 from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, several
+from ..._dispatch.op import parameter_names
 from ..create.like import zeros_like
 from ..linalg.products import array_dot
 from ..reduce.moments import widened, widened_tensor
@@ -45,6 +46,10 @@ class _Library(NamedTuple):
 
 _ARRAYS = _Library(np.concatenate, np.zeros_like)
 _TENSORS = _Library(cat, zeros_like)
+
+
+def _library(value: Any) -> _Library:
+    return _TENSORS if isinstance(value, Tensor) else _ARRAYS
 
 
 def _four(gates: Any, width: int) -> list[Any]:
@@ -210,21 +215,34 @@ def _recurrent_backward(
 ) -> tuple[Array, ...]:
     rest = iter(values)
     spread = [next(rest) if each else None for each in given]
-    found = gradients(_ARRAYS, spread[:grads], needed, *spread[grads:], *options)
+    found = gradients(spread[:grads], needed, *spread[grads:], *options)
     return tuple(each for each, wanted in zip(found, needed, strict=True) if wanted)
 
 
+def _formula(gradients: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
+    """The formula of an op, which runs `gradients` on arrays, in one op, or on tensors if the pass is recorded.
+
+    The formula takes what `gradients` takes: what is saved, and from `sizes` on the options of the layer.
+    """
+    count = parameter_names(gradients).index("sizes") - 2
+
+    @functools.wraps(gradients)
+    def formula(grads: list[Any], needed: tuple[bool, ...], *taken: Any) -> list[Any]:
+        return _differentiate(gradients, grads, needed, taken[:count], taken[count:])
+
+    return formula
+
+
 def _differentiate(
-    gradients: Callable[..., list[Any]], grads: list[Any], needed: tuple[bool, ...], saved: Any, *options: Any
+    gradients: Callable[..., list[Any]], grads: list[Any], needed: tuple[bool, ...], saved: Any, options: Any
 ) -> list[Any]:
-    """Run `gradients` on arrays, in one op, or on tensors if the pass is recorded."""
     values, count = [*grads, *saved], len(grads)
     if saved[0].dtype.itemsize == 2:
         values = [widened_tensor(each) for each in values]
     if saved[0].is_complex():
         values[count:] = [None if each is None else each.conj().resolve_conj() for each in values[count:]]
     if THREAD.modes.grad:
-        return gradients(_TENSORS, values[:count], needed, *values[count:], *options)
+        return gradients(values[:count], needed, *values[count:], *options)
     found = iter(
         _recurrent_backward(
             [each for each in values if each is not None],
@@ -242,7 +260,6 @@ def _differentiate(
 
 
 def _rnn_gradients(
-    lib: _Library,
     grads: list[Any],
     needed: tuple[bool, ...],
     input: Any,
@@ -255,6 +272,7 @@ def _rnn_gradients(
     relu: bool,
 ) -> list[Any]:
     of_output, of_hidden, of_states = grads
+    lib = _library(states)
     of_rows = _sum_of(None if of_output is None else _rows_of(of_output), of_states)
     slopes = states > 0 if relu else 1 - states * states
     walk = _Backwards(lib, sizes, reverse)
@@ -274,22 +292,7 @@ def _rnn_gradients(
     ]
 
 
-def _rnn_formula(
-    grads: list[Any],
-    needed: tuple[bool, ...],
-    input: Any,
-    hx: Any,
-    w_ih: Any,
-    w_hh: Any,
-    sizes: Sizes,
-    reverse: bool,
-    relu: bool,
-    states: Any,
-) -> list[Any]:
-    return _differentiate(_rnn_gradients, grads, needed, (input, hx, w_ih, w_hh, states), sizes, reverse, relu)
-
-
-@several("MkldnnRnnLayerBackward0", joint=_rnn_formula, results=("output", "hidden", "states"))
+@several("MkldnnRnnLayerBackward0", joint=_formula(_rnn_gradients), results=("output", "hidden", "states"))
 def rnn_layer(
     input: Array,
     hx: Array,
@@ -321,7 +324,6 @@ def rnn_layer(
 
 
 def _gru_gradients(
-    lib: _Library,
     grads: list[Any],
     needed: tuple[bool, ...],
     input: Any,
@@ -334,6 +336,7 @@ def _gru_gradients(
     reverse: bool,
 ) -> list[Any]:
     of_output, of_hidden, of_states, of_gates = grads
+    lib = _library(gates)
     of_rows = _sum_of(None if of_output is None else _rows_of(of_output), of_states)
     count, width = states.shape
     reset, update, new, product = _four(gates, width)
@@ -384,22 +387,7 @@ def _gru_gradients(
     ]
 
 
-def _gru_formula(
-    grads: list[Any],
-    needed: tuple[bool, ...],
-    input: Any,
-    hx: Any,
-    w_ih: Any,
-    w_hh: Any,
-    sizes: Sizes,
-    reverse: bool,
-    states: Any,
-    gates: Any,
-) -> list[Any]:
-    return _differentiate(_gru_gradients, grads, needed, (input, hx, w_ih, w_hh, states, gates), sizes, reverse)
-
-
-@several("MkldnnRnnLayerBackward0", joint=_gru_formula, results=("output", "hidden", "states", "gates"))
+@several("MkldnnRnnLayerBackward0", joint=_formula(_gru_gradients), results=("output", "hidden", "states", "gates"))
 def gru_layer(
     input: Array,
     hx: Array,
@@ -474,7 +462,6 @@ def _gate_scales(rows: int, width: int, kind: Any) -> tuple[Array, Array]:
 
 
 def _lstm_gradients(
-    lib: _Library,
     grads: list[Any],
     needed: tuple[bool, ...],
     input: Any,
@@ -490,6 +477,7 @@ def _lstm_gradients(
     reverse: bool,
 ) -> list[Any]:
     of_output, of_hidden, of_cell, of_gates, of_cells, of_shown = grads
+    lib = _library(gates)
     of_rows = None if of_output is None else _rows_of(of_output)
     count, width = cells.shape
     walk = _Backwards(lib, sizes, reverse)
@@ -549,27 +537,10 @@ def _lstm_gradients(
     ]
 
 
-def _lstm_formula(
-    grads: list[Any],
-    needed: tuple[bool, ...],
-    input: Any,
-    hx: Any,
-    cx: Any,
-    w_ih: Any,
-    w_hh: Any,
-    w_hr: Any,
-    sizes: Sizes,
-    reverse: bool,
-    gates: Any,
-    cells: Any,
-    shown: Any,
-) -> list[Any]:
-    saved = (input, hx, cx, w_ih, w_hh, w_hr, gates, cells, shown)
-    return _differentiate(_lstm_gradients, grads, needed, saved, sizes, reverse)
-
-
 @several(
-    "MkldnnRnnLayerBackward0", joint=_lstm_formula, results=("output", "hidden", "cell", "gates", "cells", "shown")
+    "MkldnnRnnLayerBackward0",
+    joint=_formula(_lstm_gradients),
+    results=("output", "hidden", "cell", "gates", "cells", "shown"),
 )
 def lstm_layer(
     input: Array,

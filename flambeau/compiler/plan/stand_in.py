@@ -18,6 +18,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from ..._backends.arrays import dot, matmul
 from ..._core.arrays.abstract import AbstractArray, in_order, meta_array
 from ..._core.backend import undispatched
+from ..._core.names.same_as import same_as
 from .schedule import Launch, Place, Schedule, Untraceable
 
 COPY, SELECT = "copy", "select"
@@ -42,33 +43,19 @@ class StandIn(NDArrayOperatorsMixin):
         sizes: tuple[int, ...] = self.place.header.shape
         return sizes
 
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.place.header.dtype
+    dtype: np.dtype[Any] = same_as("place.header.dtype")
 
-    @property
-    def strides(self) -> tuple[int, ...]:
-        return self.place.header.strides
+    strides: tuple[int, ...] = same_as("place.header.strides")
 
-    @property
-    def flags(self) -> Any:
-        return self.place.header.flags
+    flags: Any = same_as("place.header.flags")
 
-    @property
-    def ndim(self) -> int:
-        return self.place.header.ndim
+    ndim: int = same_as("place.header.ndim")
 
-    @property
-    def size(self) -> int:
-        return self.place.header.size
+    size: int = same_as("place.header.size")
 
-    @property
-    def itemsize(self) -> int:
-        return self.place.header.itemsize
+    itemsize: int = same_as("place.header.itemsize")
 
-    @property
-    def nbytes(self) -> int:
-        return self.place.header.nbytes
+    nbytes: int = same_as("place.header.nbytes")
 
     def __len__(self) -> int:
         return len(self.place.header)

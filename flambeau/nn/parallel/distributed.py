@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.device import CPU
+from ..._core.names.same_as import same_as
 from ..._core.tensor import Tensor, wrap
 from ...autograd.grad_mode import is_grad_enabled
 from ...distributed import _calls
@@ -223,15 +224,9 @@ class DistributedDataParallel(Module, Joinable):
         """What a process does that has no inputs any more."""
         return _JoinHook(self, kwargs.get("divide_by_initial_world_size", True))
 
-    @property
-    def join_device(self) -> Any:
-        """The device of the parameters."""
-        return self.device
+    join_device: Any = same_as("device", "The device of the parameters.")
 
-    @property
-    def join_process_group(self) -> ProcessGroup:
-        """The group that exchanges gradients."""
-        return self.process_group
+    join_process_group: ProcessGroup = same_as("process_group", "The group that exchanges gradients.")
 
     def _notify(self, synchronised: bool) -> int:
         """Tell those that have no inputs any more what comes; the process whose buffers are taken."""

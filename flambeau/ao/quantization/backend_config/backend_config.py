@@ -7,6 +7,7 @@ import enum
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..._constructors import setter
 from ..utils import Pattern
 
 __all__ = ["BackendConfig", "BackendPatternConfig", "DTypeConfig", "DTypeWithConstraints", "ObservationType"]
@@ -107,6 +108,9 @@ def reversed_nested(pattern: Pattern) -> Pattern:
     raise ValueError("Expected a tuple with 2 or 3 elements, got: ", pattern)
 
 
+_Chained = Callable[..., "BackendPatternConfig"]
+
+
 class BackendPatternConfig:
     """How one pattern is quantized; the setters return the object."""
 
@@ -151,61 +155,27 @@ class BackendPatternConfig:
         self.pattern = pattern
         return self
 
-    def set_observation_type(self, observation_type: ObservationType) -> BackendPatternConfig:
-        """Say which inputs and results of the pattern are watched."""
-        self.observation_type = observation_type
-        return self
+    set_observation_type: _Chained = setter(
+        "observation_type", "Say which inputs and results of the pattern are watched."
+    )
 
     def add_dtype_config(self, dtype_config: DTypeConfig) -> BackendPatternConfig:
         """One more combination of types."""
         self.dtype_configs.append(dtype_config)
         return self
 
-    def set_dtype_configs(self, dtype_configs: list[DTypeConfig]) -> BackendPatternConfig:
-        """All combinations of types."""
-        self.dtype_configs = dtype_configs
-        return self
-
-    def set_root_module(self, root_module: type) -> BackendPatternConfig:
-        """The class of the layer that has the weight."""
-        self.root_module = root_module
-        return self
-
-    def set_qat_module(self, qat_module: type) -> BackendPatternConfig:
-        """The class that takes its place for training."""
-        self.qat_module = qat_module
-        return self
-
-    def set_reference_quantized_module(self, reference_quantized_module: type) -> BackendPatternConfig:
-        """The class that computes in floats as the quantized one will."""
-        self.reference_quantized_module = reference_quantized_module
-        return self
-
-    def set_fused_module(self, fused_module: type) -> BackendPatternConfig:
-        """The class of what the pattern becomes."""
-        self.fused_module = fused_module
-        return self
-
-    def set_fuser_method(self, fuser_method: Callable[..., Any]) -> BackendPatternConfig:
-        """What makes that of `is_qat` and the parts."""
-        self.fuser_method = fuser_method
-        return self
-
-    def _set_root_node_getter(self, root_node_getter: Callable[..., Any]) -> BackendPatternConfig:
-        self._root_node_getter = root_node_getter
-        return self
-
-    def _set_extra_inputs_getter(self, extra_inputs_getter: Callable[..., Any]) -> BackendPatternConfig:
-        self._extra_inputs_getter = extra_inputs_getter
-        return self
-
-    def _set_num_tensor_args_to_observation_type(self, given: dict[int, ObservationType]) -> BackendPatternConfig:
-        self._num_tensor_args_to_observation_type = given
-        return self
-
-    def _set_input_type_to_index(self, input_type_to_index: dict[str, int]) -> BackendPatternConfig:
-        self._input_type_to_index = input_type_to_index
-        return self
+    set_dtype_configs: _Chained = setter("dtype_configs", "All combinations of types.")
+    set_root_module: _Chained = setter("root_module", "The class of the layer that has the weight.")
+    set_qat_module: _Chained = setter("qat_module", "The class that takes its place for training.")
+    set_reference_quantized_module: _Chained = setter(
+        "reference_quantized_module", "The class that computes in floats as the quantized one will."
+    )
+    set_fused_module: _Chained = setter("fused_module", "The class of what the pattern becomes.")
+    set_fuser_method: _Chained = setter("fuser_method", "What makes that of `is_qat` and the parts.")
+    _set_root_node_getter: _Chained = setter("_root_node_getter", None, "root_node_getter")
+    _set_extra_inputs_getter: _Chained = setter("_extra_inputs_getter", None, "extra_inputs_getter")
+    _set_num_tensor_args_to_observation_type: _Chained = setter("_num_tensor_args_to_observation_type", None, "given")
+    _set_input_type_to_index: _Chained = setter("_input_type_to_index", None, "input_type_to_index")
 
     def _set_pattern_complex_format(self, pattern: Pattern) -> BackendPatternConfig:
         if self.pattern is not None:
@@ -263,10 +233,7 @@ class BackendConfig:
     def __repr__(self) -> str:
         return f"BackendConfig({vars(self)})"
 
-    def set_name(self, name: str) -> BackendConfig:
-        """Set the name of the backend."""
-        self.name = name
-        return self
+    set_name: Callable[..., BackendConfig] = setter("name", "Set the name of the backend.")
 
     def set_backend_pattern_config(self, config: BackendPatternConfig) -> BackendConfig:
         """One pattern, in place of what was said of it before."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
+from ..._constructors import setter
 from ..backend_config import BackendConfig
 from ..qconfig_mapping import QConfigMapping
 from ..quant_type import QuantType, _get_quant_type_to_str, _quant_type_from_str
@@ -89,31 +91,21 @@ class PrepareCustomConfig:
         self.float_to_observed_mapping.setdefault(quant_type, {})[float_class] = observed_class
         return self
 
-    def set_non_traceable_module_names(self, module_names: list[str]) -> PrepareCustomConfig:
-        """Modules, by name, whose insides are not looked at."""
-        self.non_traceable_module_names = module_names
-        return self
-
-    def set_non_traceable_module_classes(self, module_classes: list[type]) -> PrepareCustomConfig:
-        """Modules, by class, whose insides are not looked at."""
-        self.non_traceable_module_classes = module_classes
-        return self
-
-    def set_input_quantized_indexes(self, indexes: list[int]) -> PrepareCustomConfig:
-        """Which inputs come as codes."""
-        self.input_quantized_indexes = indexes
-        return self
-
-    def set_output_quantized_indexes(self, indexes: list[int]) -> PrepareCustomConfig:
-        """Which results are given as codes."""
-        self.output_quantized_indexes = indexes
-        return self
-
-    def set_preserved_attributes(self, attributes: list[str]) -> PrepareCustomConfig:
-        """Attributes of the model that its graph does not use and that are kept."""
-        self.preserved_attributes = attributes
-        return self
-
+    set_non_traceable_module_names: Callable[..., PrepareCustomConfig] = setter(
+        "non_traceable_module_names", "Modules, by name, whose insides are not looked at.", "module_names"
+    )
+    set_non_traceable_module_classes: Callable[..., PrepareCustomConfig] = setter(
+        "non_traceable_module_classes", "Modules, by class, whose insides are not looked at.", "module_classes"
+    )
+    set_input_quantized_indexes: Callable[..., PrepareCustomConfig] = setter(
+        "input_quantized_indexes", "Which inputs come as codes.", "indexes"
+    )
+    set_output_quantized_indexes: Callable[..., PrepareCustomConfig] = setter(
+        "output_quantized_indexes", "Which results are given as codes.", "indexes"
+    )
+    set_preserved_attributes: Callable[..., PrepareCustomConfig] = setter(
+        "preserved_attributes", "Attributes of the model that its graph does not use and that are kept.", "attributes"
+    )
     _LISTS = (
         ("non_traceable_module_name", "non_traceable_module_names"),
         ("non_traceable_module_class", "non_traceable_module_classes"),
@@ -183,10 +175,9 @@ class ConvertCustomConfig:
         self.observed_to_quantized_mapping.setdefault(quant_type, {})[observed_class] = quantized_class
         return self
 
-    def set_preserved_attributes(self, attributes: list[str]) -> ConvertCustomConfig:
-        """Attributes of the model that its graph does not use and that are kept."""
-        self.preserved_attributes = attributes
-        return self
+    set_preserved_attributes: Callable[..., ConvertCustomConfig] = setter(
+        "preserved_attributes", "Attributes of the model that its graph does not use and that are kept.", "attributes"
+    )
 
     @classmethod
     def from_dict(cls, convert_custom_config_dict: dict[str, Any]) -> ConvertCustomConfig:
@@ -215,10 +206,9 @@ class FuseCustomConfig:
     def __repr__(self) -> str:
         return _said("FuseCustomConfig", self)
 
-    def set_preserved_attributes(self, attributes: list[str]) -> FuseCustomConfig:
-        """Attributes of the model that its graph does not use and that are kept."""
-        self.preserved_attributes = attributes
-        return self
+    set_preserved_attributes: Callable[..., FuseCustomConfig] = setter(
+        "preserved_attributes", "Attributes of the model that its graph does not use and that are kept.", "attributes"
+    )
 
     @classmethod
     def from_dict(cls, fuse_custom_config_dict: dict[str, Any]) -> FuseCustomConfig:

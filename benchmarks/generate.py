@@ -2,12 +2,13 @@
 
 python benchmarks/generate.py
 python benchmarks/generate.py --only growing --layers 8 --width 256 --tokens 32 --threads 2 --settle 100
+python benchmarks/generate.py --only growing --model Gemma2 --window 24
 
-A Llama with random weights decodes greedily from 16 tokens, again and again: with a cache that grows, for which each
-length is another size, and with one of fixed size (`StaticCache`). Shown are milliseconds of a token, everything that
-`generate` does included: of the first runs, in which calls are recorded, and, when the frameworks take turns, the
-median of the later ones. All have to decode the same tokens. Lengths of a growing cache get rows one by one, within
-the budget of time that attempts have: `--settle` says how many runs come before any is timed.
+A Llama, or another model, with random weights decodes greedily from 16 tokens, again and again: with a cache that
+grows, for which each length is another size, and with one of fixed size (`StaticCache`). Shown are milliseconds of a
+token, everything that `generate` does included: of the first runs, in which calls are recorded, and, when the
+frameworks take turns, the median of the later ones. All have to decode the same tokens. Lengths of a growing cache get
+rows one by one, within the budget of time that attempts have: `--settle` says how many runs come before any is timed.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ _CACHES = ("growing", "static")
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _RUNS = {"PyTorch": ("torch", "plain"), "plain": ("flambeau", "plain"), "compiled": ("flambeau", "compiled")}
 _PROMPT = 16
+_MODELS = ("Llama", "Mistral", "Gemma2")
 
 
 def _child(options: argparse.Namespace) -> None:
@@ -47,9 +49,10 @@ def _child(options: argparse.Namespace) -> None:
 
     library = import_transformers()
     logging.disable(logging.WARNING)
-    config = library.LlamaConfig(
+    config = getattr(library, f"{options.model}Config")(
         vocab_size=1000, hidden_size=options.width, intermediate_size=2 * options.width,
         num_hidden_layers=options.layers, num_attention_heads=8, num_key_value_heads=4, max_position_embeddings=4096,
+        head_dim=options.width // 8, **({} if options.model == "Llama" else {"sliding_window": options.window}),
     )  # fmt: skip
     models: dict[str, Any] = {}
     ids = torch.arange(1, 1 + _PROMPT).reshape(1, _PROMPT)
@@ -57,7 +60,7 @@ def _child(options: argparse.Namespace) -> None:
         which, cache, runs = line.split()
         if (model := models.get(f"{which} {cache}")) is None:
             torch.manual_seed(0)
-            model = models[f"{which} {cache}"] = library.LlamaForCausalLM(config).eval()
+            model = models[f"{which} {cache}"] = getattr(library, f"{options.model}ForCausalLM")(config).eval()
             model.generation_config.disable_compile = True
             if which == "compiled":
                 model.forward = torch.compile(model.forward)
@@ -76,7 +79,9 @@ class _Decoder:
     """A process with one framework."""
 
     def __init__(self, framework: str, options: argparse.Namespace) -> None:
-        sizes = [f"--{each}={getattr(options, each)}" for each in ("layers", "width", "tokens", "threads")]
+        sizes = [
+            f"--{each}={getattr(options, each)}" for each in ("layers", "width", "tokens", "threads", "model", "window")
+        ]
         self._process = subprocess.Popen(
             [sys.executable, str(Path(__file__).resolve()), f"--child={framework}", *sizes],
             env={**os.environ, **dict.fromkeys(_THREADS, str(options.threads))},
@@ -116,6 +121,8 @@ def main() -> int:
     parser.add_argument("--tokens", type=int, default=32, help="how many are decoded in a run")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--settle", type=int, default=24, help="runs of the compiled model before any is timed")
+    parser.add_argument("--model", default="Llama", choices=_MODELS)
+    parser.add_argument("--window", type=int, default=24, help="tokens in the windows of models that have such")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:

@@ -6,7 +6,8 @@ python benchmarks/refusals.py --only 'print|routing' --calls 400
 Models of transformers are called under `torch.compile` beside the same model without it, one after the other. What the
 compiled calls took more, all together, is shown after some numbers of calls, as multiples of the median plain call; the
 processor's time counts, which other work on the machine changes less. Last comes how long the final calls take, to
-plain ones. Once a call could not be compiled, attempts may take three plain calls, and then a share of the time of calls.
+plain ones. Once a call could not be compiled, attempts may take three plain calls, and later a share of the time of
+calls.
 """
 
 from __future__ import annotations

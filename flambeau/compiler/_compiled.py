@@ -33,7 +33,7 @@ from .capture.breaks.split import Definition
 from .capture.effort import Contest, Effort, Trial
 from .capture.foresight import foreseen, narrowed
 from .capture.guards import MISS, State
-from .capture.mutations import Change, Changing, Stored, in_words, undone
+from .capture.mutations import Change, Changing, Stored, in_words, outside_caches, undone
 from .capture.new_objects import Made
 from .capture.readings import Readings, Seen, Unsteady
 from .capture.recompiles import OTHER_ELEMENTS, Values, why_missed
@@ -465,7 +465,8 @@ class Compiled:
                 self._suspect = refused, LineRuns(watch.place)
             return self._refuse(refused, attempt)
         self._watch = watch
-        sign, watch.stored = Changing(() if watch.stored is None else watch.stored.changes()), None
+        changes = () if watch.stored is None else watch.stored.changes()
+        sign, watch.stored = Changing(outside_caches(changes, (attempt.args, attempt.kwargs))), None
         if sign.is_likely and not self.fullgraph:
             self._suspect = Refused(CHANGES + in_words(sign.changes, watch.users_lines())), sign
         return attempt.result
@@ -518,7 +519,8 @@ class Compiled:
         if refused.is_error and not refused.may_end:
             self._attempts, self._suspect = self._attempts - 1, None  # the next call may be in another context
             raise self._unsupported(refused.reason, "error_on_graph_break") from None
-        self._effort.was_refused = True
+        if not (refused.is_of_other_code and self._hits):  # others have programs: a cache is full, and runs other lines
+            self._effort.was_refused = True
         if refused.is_known or self.reasons[-2:-1] == [refused.reason]:  # it will not get better
             if self._may_attempt():
                 self._settle(refused)

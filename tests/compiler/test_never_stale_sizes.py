@@ -213,6 +213,65 @@ def test_what_grows_has_rows_on_both_sides_of_a_size_from_which_other_kernels_ru
     assert not compiled.sizes_waiting
 
 
+class Window:
+    """A layer of a cache that keeps the last rows, and counts all that it has seen."""
+
+    def __init__(self, kept: int) -> None:
+        self.kept, self.seen = kept, 0
+        self.rows: Any = None
+
+    def update(self, rows: Any) -> Any:
+        if self.rows is None:
+            self.rows = rows[:0]
+        self.seen += rows.shape[0]
+        whole = torch.cat([self.rows, rows])
+        self.rows = whole[-self.kept :]
+        return whole, self.seen if self.seen < self.kept else self.kept - self.seen
+
+
+class Counter:
+    """Something that counts, and holds no tensor."""
+
+    def __init__(self) -> None:
+        self.seen = 0
+
+
+def test_windows_that_count_what_they_have_seen_have_rows() -> None:
+    """A new window comes with each generation: its counts are those of the generation before, as its shapes are."""
+
+    def f(x: Any, window: Window) -> Any:
+        whole, number = window.update(x)
+        return (whole * 2).sum(0) + number
+
+    compiled = Compiled(f)
+    compiled._is_compared = False
+    for _ in range(12):
+        window, expected = Window(5), Window(5)
+        for turn in range(9):
+            x = of(1, 3) + turn
+            assert seen(compiled(x, window)) == seen(f(x, expected))
+            assert (window.seen, seen(window.rows)) == (expected.seen, seen(expected.rows))
+    assert not compiled.reasons
+    hits = compiled._hits
+    window = Window(5)
+    for turn in range(9):
+        compiled(of(1, 3) + turn, window)
+    assert compiled._hits - hits == 9
+
+
+def test_counters_without_tensors_are_still_left_out() -> None:
+    def f(x: Any, counter: Counter) -> Any:
+        counter.seen += 1
+        return x * 2 + 1
+
+    compiled, counter = Compiled(f), Counter()
+    for turn in range(1, 12):
+        assert seen(compiled(of(2, 3), counter)) == seen(of(2, 3) * 2 + 1)
+        assert counter.seen == turn
+    assert "'seen' gets another value" in compiled.reasons[0]
+    assert compiled.parts is not None
+
+
 def test_sizes_that_come_in_any_order_have_a_row_when_they_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
     recorded: list[int] = []
     plain = Compiled._recorded

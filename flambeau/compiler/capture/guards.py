@@ -16,30 +16,18 @@ import sys
 from collections import OrderedDict, deque
 from collections.abc import Collection, Iterable
 from contextvars import ContextVar
-from io import TextIOWrapper
 from types import (
     BuiltinFunctionType,
     CellType,
     CodeType,
     FunctionType,
-    GenericAlias,
-    GetSetDescriptorType,
     MappingProxyType,
-    MemberDescriptorType,
-    MethodDescriptorType,
     MethodType,
-    MethodWrapperType,
     ModuleType,
     SimpleNamespace,
-    UnionType,
-    WrapperDescriptorType,
 )
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from ..._core.generator import Generator
-from ..._core.kind import Kind
 from ..._core.process.caller import PACKAGE
 from ..._core.storage import offset_of
 from ..._core.tensor import PLAIN_TYPES, Tensor
@@ -52,23 +40,10 @@ from .identity_guards import Facts
 from .layout import Layout, has_hooks, mark
 from .mutations import Contents
 from .names_read import Path, global_reads
-from .new_objects import attributes_of, base_of, is_remade, items_of, slots_of
+from .new_objects import attributes_of, base_of, is_known_by_parts, items_of, slots_of
 from .order import arguments_first
-from .value_kinds import CONTAINERS, SINGLETONS, VALUES, is_named_tuple
+from .value_kinds import CONTAINERS, OPAQUE, SINGLETONS, VALUES, is_named_tuple
 from .watch import Uncompilable, Watch, is_harmless, reads_all_modules
-
-
-class _Pair(NamedTuple):
-    first: Any
-
-
-_FieldOfTuple = type(vars(_Pair)["first"])
-_OPAQUE = (
-    BuiltinFunctionType, MethodWrapperType, MethodDescriptorType, WrapperDescriptorType, GetSetDescriptorType,
-    MemberDescriptorType, _FieldOfTuple, functools._lru_cache_wrapper, CodeType, np.ufunc, type(np.mean), Generator,
-    Kind, UnionType, GenericAlias, TextIOWrapper,
-)  # fmt: skip
-"""What is known by its identity, and has no state that a program reads without an op or a call that is watched."""
 
 _WITH_ITEMS = (list, tuple, dict, set, frozenset, OrderedDict, deque)
 """Built-in classes whose subclasses have items beside attributes."""
@@ -224,7 +199,7 @@ class State:
             self._check(f"type({place}) is not {self._constant(kind)}")
             self._visit(value.__func__, f"{place}.__func__", fixed)
             self._visit(value.__self__, f"{place}.__self__", fixed)
-        elif not fixed and id(value) not in self._seen and id(value) not in self._keys and _is_known_by_parts(value):
+        elif not fixed and id(value) not in self._seen and id(value) not in self._keys and is_known_by_parts(value):
             self._given(value, self._place(expression))
         else:
             self._object(value, expression)
@@ -370,7 +345,7 @@ class State:
             self._visit(items_of(value), f"{self._constant(items_of)}({place})", False)
 
     def _look_into(self, value: Any, known: str) -> None:
-        if isinstance(value, (*_OPAQUE, *RUN_OUTSIDE)) or type(value) is object:
+        if isinstance(value, (*OPAQUE, *RUN_OUTSIDE)) or type(value) is object:
             return
         if is_unbound(value):
             value, known = value.__func__, f"{known}.__func__"
@@ -599,15 +574,6 @@ class State:
 
 _HEAP_TYPE = 1 << 9
 """The flag of classes that Python code, or a module that looks like it, has made."""
-
-
-def _is_known_by_parts(value: Any) -> bool:
-    """Whether an object is nothing but what it holds: of a class that is not this package's, and can be made anew."""
-    kind = type(value)
-    if not is_remade(kind) or isinstance(value, (*_OPAQUE, *RUN_OUTSIDE, functools.partial, type, ModuleType)):
-        return False
-    roots = {each.__module__.partition(".")[0] for each in kind.__mro__}
-    return roots.isdisjoint((__name__.partition(".")[0], "torch"))
 
 
 def _is_parameter(value: Tensor, fixed: bool) -> bool:

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from types import CodeType, FrameType, ModuleType
 from typing import Any
 
+from ..._core.tensor import Tensor
 from .names_read import CHANGING, Lines, lines_that_set
+from .new_objects import attributes_of, is_container, is_known_by_parts, parts_of
 
 _ABSENT = object()
 
@@ -174,3 +176,32 @@ def _put(container: Any, content: Any) -> None:
         container.extend(content)
     else:
         container.update(content)
+
+
+def outside_caches(changes: Iterable[Change], given: Any) -> list[Change]:
+    """The changes of a call but for those of objects in its arguments that hold tensors, such as the layers of a cache.
+
+    Each generation brings a new cache. It counts the tokens that it has seen, and the counts are those of the
+    generation before: they are sizes, as the shapes of its tensors are. A counter anywhere else has another number in
+    every call.
+    """
+    found = list(changes)
+    held = _attributes_beside_tensors(given) if found else set()
+    return [each for each in found if id(each.container) not in held]
+
+
+def _attributes_beside_tensors(given: Any) -> set[int]:
+    """The identities of the dictionaries of attributes, among arguments, that have tensors in them."""
+    found: set[int] = set()
+    done: dict[int, Any] = {}
+    waiting = [given]
+    while waiting:
+        value = waiting.pop()
+        if id(value) in done or isinstance(value, Tensor) or not (is_container(value) or is_known_by_parts(value)):
+            continue
+        done[id(value)] = value
+        own = attributes_of(value)
+        if own is not None and any(isinstance(each, Tensor) for each in own.values()):
+            found.add(id(own))
+        waiting += parts_of(value)
+    return found

@@ -7,6 +7,7 @@ in the attributes and items that the recorded call left in it.
 from __future__ import annotations
 
 import enum
+import functools
 import gc
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator
@@ -16,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from ..._core.tensor import Tensor
+from ..._dispatch.interpreter import RUN_OUTSIDE
 from ..._dispatch.public.namespaces import is_unbound
-from .value_kinds import SINGLETONS, VALUES
+from .value_kinds import OPAQUE, SINGLETONS, VALUES
 
 _HEAP_TYPE = 1 << 9
 _OF_COLLECTIONS = (OrderedDict, defaultdict, deque)
@@ -98,6 +100,15 @@ def is_remade(kind: type) -> bool:
     """Whether objects of a class consist of attributes and items alone."""
     base = base_of(kind)
     return base is not kind and base in _BASES and not issubclass(kind, (Tensor, enum.Enum))
+
+
+def is_known_by_parts(value: Any) -> bool:
+    """Whether an object is nothing but what it holds: of a class that is not this package's, and can be made anew."""
+    kind = type(value)
+    if not is_remade(kind) or isinstance(value, (*OPAQUE, *RUN_OUTSIDE, functools.partial, type, ModuleType)):
+        return False
+    roots = {each.__module__.partition(".")[0] for each in kind.__mro__}
+    return roots.isdisjoint((__name__.partition(".")[0], "torch"))
 
 
 def items_of(value: Any) -> Any:

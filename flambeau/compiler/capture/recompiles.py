@@ -68,7 +68,8 @@ class Values:
         is_new, is_first = now not in values, len(values) == 1
         values.add(now)
         self._once[place] = self._once.get(place, 0) + 1 if is_new else 0
-        return is_new and (not is_first or _NUMERAL.fullmatch(now) is not None)
+        is_size = "args[" in place and now.lstrip("-").isdigit()  # the next program is for all of them
+        return is_new and (not is_first or (_NUMERAL.fullmatch(now) is not None and not is_size))
 
     def given_up(self, reason: str) -> str | None:
         """Why no further call is recorded; None: some may be."""

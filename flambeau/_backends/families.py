@@ -24,3 +24,11 @@ PLACES: dict[str, str] = {
     "scaled": "linalg.scaled_mm",
 }
 """For a family its module, as seen from `_backends/cpu` and from `_backends/cuda`."""
+
+
+def by_family(**families: str) -> dict[str, str]:
+    """For the name of each kernel `family.function`, from the kernels that each family has: `name`, or `name=function`
+    where the function has another name.
+    """
+    entries = ((family, *each.partition("=")) for family, names in families.items() for each in names.split())
+    return {name: f"{family}.{function or name}" for family, name, _, function in entries}

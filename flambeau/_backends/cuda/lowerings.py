@@ -9,126 +9,67 @@ import importlib
 from typing import Any
 
 from ..._core.backend import Backend
-from ..families import PLACES
+from ..families import PLACES, by_family
 from .runtime.devices import Family
 
-KERNELS = {
-    # Lowerings of ops
-    "safe_softmax": "rows.safe_softmax",
-    "softmax": "rows.softmax",
-    "softmax_backward": "rows.softmax_backward",
-    "log_softmax": "rows.log_softmax",
-    "log_softmax_backward": "rows.log_softmax_backward",
-    "sum_all": "reduce.sum_all",
-    "sum_dim": "reduce.sum_dim",
-    "mean_all": "reduce.mean_all",
-    "mean_dim": "reduce.mean_dim",
-    "nll_loss": "losses.nll_loss",
-    "nll_loss2d": "losses.nll_loss",
-    "nll_backward": "losses.nll_loss_gradient",
-    "embedding_dense_backward": "losses.embedding_backward",
-    "layer_norm": "rows.layer_norm",
-    "layer_norm_backward": "rows.layer_norm_backward",
-    "rms_norm": "rows.rms_norm",
-    "rms_norm_backward": "rows.rms_norm_backward",
-    "group_norm": "group_norm.group_norm",
-    "group_norm_backward": "group_norm.group_norm_backward",
-    "uniform_": "random.uniform",
-    "normal_": "random.normal",
-    "log_normal_": "random.log_normal",
-    "exponential_": "random.exponential",
-    "cauchy_": "random.cauchy",
-    "geometric_": "random.geometric",
-    "random_": "random.integers",
-    "random_between_": "random.integers_between",
-    "multinomial": "permutations.multinomial",
-    "randperm_": "permutations.permutation",
-    "bernoulli": "random.bernoulli",
-    "bernoulli_number_": "random.bernoulli_number",
-    "bernoulli_tensor_": "random.bernoulli_tensor",
-    "dropout_mask_": "random.dropout_mask",
-    "clone": "copy.clone",
-    "contiguous_clone": "copy.contiguous_clone",
-    "copied_like": "copy.copied_like",
-    "to_copy": "copy.to_copy",
-    "check_rows": "gather.check_rows",
-    "embedding": "gather.embedding",
-    "index": "gather.index",
-    "index_select": "gather.index_select",
-    "gather": "gather.gather",
-    "addmm": "linear.addmm",
-    "addmm_of_transposed": "linear.addmm_of_transposed",
-    "cat": "join.cat",
-    "view": "views.view",
-    "transpose": "views.transpose",
-    "split": "views.split",
-    "t": "views.t",
-    "permute": "views.permute",
-    "unsqueeze": "views.unsqueeze",
-    "slice": "views.slice_",
-    "select": "views.select",
-    "unbind": "views.unbind",
-    "stack": "join.stack",
-    "bmm": "products.batches",
-    "matmul": "products.matmul",
-    "mm": "products.product",
-    "mm_of_transposed": "products.by_rows",
-    "product_by_rows": "products.by_rows",
-    "rows_of_transposed": "products.by_rows",
-    "product_of_narrow": "scaled.product",
-    "norm_alone": "rows.norm_alone",
-    "draw_and_drop": "random.dropout",
-    "convolution": "conv.convolution",
-    "convolution_backward": "conv.convolution_backward",
-    "recurrent_network": "recurrent_network.forward",
-    "recurrent_network_backward": "recurrent_network.backward",
-    "attention": "attention.attention",
-    "attention_backward": "attention.attention_gradients",
-    "dropped_attention": "attention.dropped_attention",
-    "dropped_attention_backward": "attention.dropped_attention_gradients",
-    "native_batch_norm": "norms.batch_norm",
-    "native_batch_norm_legit": "norms.batch_norm",
-    "native_batch_norm_legit_no_stats": "norms.batch_norm",
-    "native_batch_norm_legit_no_training": "norms.batch_norm",
-    "batch_norm_with_update": "norms.batch_norm",
-    "batch_norm_backward": "norms.batch_norm_backward",
-    "move_running_statistics": "norms.move_running",
-    "max_pool": "pool.max_pool",
-    "max_pool2d_with_indices": "pool.max_pool_with_indices",
-    "max_pool2d_backward": "pool.max_pool2d_backward",
-    "adaptive_max_pool2d": "pool.adaptive_max_pool2d",
-    "adaptive_max_pool2d_backward": "pool.adaptive_max_pool2d_backward",
-    "avg_pool2d": "pool.avg_pool2d",
-    "avg_pool2d_backward": "pool.avg_pool2d_backward",
-    "adaptive_avg_pool2d": "pool.adaptive_avg_pool2d",
-    "adaptive_avg_pool2d_backward": "pool.adaptive_avg_pool2d_backward",
-    "adapt_loss_scale": "multi.adapt_loss_scale",
-    "native_dropout": "fused.dropout",
-    "pow_number": "fused.pow_number",
-    "native_dropout_backward": "fused.dropout_backward",
-    # Functions on arrays
-    "add_slices": "row_sums.add_slices",
-    "power_gradient": "fused.power_gradient",
-    "sparse_product": "sparse_product.sparse_product",
-    "sampled_product": "sparse_product.sampled_product",
-    "library_product": "products.product",
-    "product_of_columns": "products.product_of_columns",
-    "products_of_batch": "products.batches",
-    "correlate": "conv.correlate",
-    "correlate_transposed": "conv.correlate_transposed",
-    "weight_gradient": "conv.weight_gradient",
-    "runs_recurrent_network": "recurrent_network.serves",
-    "runs_dropped_attention": "attention.runs_dropped_attention",
-    # Families
-    "class_loss": "class_loss",
-    "interchange": "interchange",
-    "multi": "multi",
-    "norms": "norms",
-    "placeholders": "placeholders",
-    "pointwise": "pointwise",
-    "recurrent": "recurrent",
-    "segments": "segments",
-}
+_LOWERINGS = by_family(
+    rows=(
+        "safe_softmax softmax softmax_backward log_softmax log_softmax_backward layer_norm layer_norm_backward "
+        "rms_norm rms_norm_backward norm_alone"
+    ),
+    reduce="sum_all sum_dim mean_all mean_dim",
+    losses="nll_loss nll_loss2d=nll_loss nll_backward=nll_loss_gradient embedding_dense_backward=embedding_backward",
+    group_norm="group_norm group_norm_backward",
+    random=(
+        "uniform_=uniform normal_=normal log_normal_=log_normal exponential_=exponential cauchy_=cauchy "
+        "geometric_=geometric random_=integers random_between_=integers_between bernoulli "
+        "bernoulli_number_=bernoulli_number bernoulli_tensor_=bernoulli_tensor dropout_mask_=dropout_mask "
+        "draw_and_drop=dropout"
+    ),
+    permutations="multinomial randperm_=permutation",
+    copy="clone contiguous_clone copied_like to_copy",
+    gather="check_rows embedding index index_select gather",
+    linear="addmm addmm_of_transposed",
+    join="cat stack",
+    views="view transpose split t permute unsqueeze slice=slice_ select unbind",
+    products=(
+        "bmm=batches matmul mm=product mm_of_transposed=by_rows product_by_rows=by_rows rows_of_transposed=by_rows"
+    ),
+    scaled="product_of_narrow=product",
+    conv="convolution convolution_backward",
+    recurrent_network="recurrent_network=forward recurrent_network_backward=backward",
+    attention=(
+        "attention attention_backward=attention_gradients dropped_attention "
+        "dropped_attention_backward=dropped_attention_gradients"
+    ),
+    norms=(
+        "native_batch_norm=batch_norm native_batch_norm_legit=batch_norm native_batch_norm_legit_no_stats=batch_norm "
+        "native_batch_norm_legit_no_training=batch_norm batch_norm_with_update=batch_norm batch_norm_backward "
+        "move_running_statistics=move_running"
+    ),
+    pool=(
+        "max_pool max_pool2d_with_indices=max_pool_with_indices max_pool2d_backward adaptive_max_pool2d "
+        "adaptive_max_pool2d_backward avg_pool2d avg_pool2d_backward adaptive_avg_pool2d adaptive_avg_pool2d_backward"
+    ),
+    multi="adapt_loss_scale",
+    fused="native_dropout=dropout pow_number native_dropout_backward=dropout_backward",
+)
+"""Lowerings of ops."""
+
+_FUNCTIONS = by_family(
+    row_sums="add_slices",
+    fused="power_gradient",
+    sparse_product="sparse_product sampled_product",
+    products="library_product=product product_of_columns products_of_batch=batches",
+    conv="correlate correlate_transposed weight_gradient",
+    recurrent_network="runs_recurrent_network=serves",
+    attention="runs_dropped_attention",
+)
+"""Functions of `_backends/arrays.py`."""
+
+_FAMILIES = ("class_loss", "interchange", "multi", "norms", "placeholders", "pointwise", "recurrent", "segments")
+
+KERNELS = {**_LOWERINGS, **_FUNCTIONS, **{name: name for name in _FAMILIES}}
 """For the name of a kernel `family.function`; for that of a family the family."""
 
 

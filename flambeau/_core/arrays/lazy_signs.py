@@ -40,7 +40,7 @@ class LazyKind(Kind):
 
 
 class FakeLazyKind(LazyKind, FakeKind):
-    """The same on the fake form of a device: its tensors are `FakeTensor`s."""
+    """A dtype on the fake form of a device, with signs still to be taken: its tensors are `FakeTensor`s."""
 
     __slots__ = ()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import os
 from typing import Any
 
@@ -35,6 +36,27 @@ class ForbiddenCallable(TorchDynamoException, AssertionError):
 
 class ConstraintViolationError(TorchDynamoException):
     """A size is not one of those that somebody has said it to be."""
+
+
+class UserErrorType(enum.Enum):
+    """What is wrong with a program that somebody wants to export."""
+
+    DYNAMIC_CONTROL_FLOW = 1
+    ANTI_PATTERN = 2
+    STANDARD_LIBRARY = 3
+    CONSTRAINT_VIOLATION = 4
+    DYNAMIC_DIM = 5
+    INVALID_INPUT = 6
+    INVALID_OUTPUT = 7
+    UNSUPPORTED_ALIASED_MUTATED_DYNAMIC_INPUTS = 8
+
+
+class UserError(TorchDynamoException):
+    """What was asked for cannot be exported."""
+
+    def __init__(self, error_type: UserErrorType, msg: str) -> None:
+        super().__init__(msg)
+        self.error_type, self.message = error_type, msg
 
 
 def report_fault(what: str, error: Exception) -> str:

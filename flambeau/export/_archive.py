@@ -41,7 +41,7 @@ from .graph_signature import (
 _VERSION = 1
 _OPERATORS: dict[str, Callable[..., Any]] = {
     "getitem": operator.getitem, "add": operator.add, "sub": operator.sub, "mul": operator.mul,
-    "floordiv": operator.floordiv,
+    "floordiv": operator.floordiv, "truediv": operator.truediv, "pow": operator.pow,
 }  # fmt: skip
 """The functions of Python's that a graph may call."""
 _LIMIT = 1 << 30

@@ -8,14 +8,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .._core.tensor import Tensor
-from ..fx._lowering import AxisPlace, DataDependent, Lowering
+from ..compiler._errors import UserError, UserErrorType
+from ..fx._lowering import AxisPlace, DataDependent, Lowering, SizeDependent
 from ..fx.graph import Graph
 from ..fx.graph_module import GraphModule
 from ..fx.node import Node
 from ..nn.modules.module import Module
 from ..onnx._sampling import Place, Samples, sample
 from ..onnx.errors import OnnxExporterError
-from ..utils._pytree import tree_flatten, tree_leaves_with_path
+from ..utils._pytree import TreeSpec, tree_flatten, tree_leaves_with_path
 from ._whole_calls import CallTrace
 from .dynamic_shapes import DynamicDim, dynamic_dimensions
 from .exported_program import Calling, ExportedProgram, InputCheck, ValueRange
@@ -62,7 +63,10 @@ def export(
     if not isinstance(mod, Module):
         raise ValueError(f"Expected `mod` to be an instance of `torch.nn.Module`, got {type(mod)}.")
     if not isinstance(args, tuple):
-        raise TypeError(f"Expecting `args` to be a tuple of example positional inputs, got {type(args)}")
+        raise UserError(
+            UserErrorType.INVALID_INPUT,
+            f"Expecting `args` to be a tuple of example positional inputs, got {type(args)}",
+        )
     named = _in_order(mod, kwargs or {})
     dims = dynamic_dimensions(mod, args, named, dynamic_shapes)
     return _Export(mod, args, named).program(dims)
@@ -88,11 +92,7 @@ class _Export:
 
     def program(self, dims: Sequence[DynamicDim]) -> ExportedProgram:
         """Run the module, build the graph, and note all that belongs to it."""
-        samples, dims, lowered = self._sampled(dims)
-        lowering, outputs = lowered
-        leaves, out_spec = tree_flatten(outputs)
-        trace = samples.runs[0].trace
-        results = [lowering.node_of(trace.number_of(each)) if isinstance(each, Tensor) else each for each in leaves]
+        dims, (results, out_spec) = self._sampled(dims)
         self.graph.output(tuple(results))
         signature = ExportGraphSignature(self.specs, [_output_spec(each) for each in results])
         calling = Calling(self._argument_names(), self.in_spec, out_spec, self._checks(dims))
@@ -100,27 +100,31 @@ class _Export:
         module = GraphModule({}, self.graph)
         return ExportedProgram(module, signature, self.state, self.constants, calling, ranges, (self.args, self.kwargs))
 
-    def _sampled(self, dims: Sequence[DynamicDim]) -> tuple[Samples, list[DynamicDim], tuple[Lowering, Any]]:
-        """The runs and the graph; dimensions that need not be dynamic and that the module fixes are left out."""
+    def _sampled(self, dims: Sequence[DynamicDim]) -> tuple[list[DynamicDim], tuple[list[Any], TreeSpec]]:
+        """Run the module and make the graph; dimensions that may be fixed, and that the module fixes, are left out."""
         wanted = list(dims)
         while True:
             axes: dict[str, list[Place]] = {}
             for each in wanted:
                 axes.setdefault(each.name, []).append(Place(each.leaf, each.dim, each.size.factor, each.size.shift))
             try:
-                samples = sample(self.mod, self.args, self.kwargs, axes, CallTrace)
-                return samples, wanted, self._lowered(samples, wanted)
+                smallest = {each.name: each.min for each in wanted}
+                samples = sample(self.mod, self.args, self.kwargs, axes, CallTrace, smallest)
+                return wanted, self._lowered(samples, wanted)
             except DataDependent:
                 raise
             except (OnnxExporterError, RuntimeError) as error:
                 optional = [each for each in wanted if not each.must]
                 if not optional:
-                    if not wanted or not isinstance(error, OnnxExporterError):
+                    if not wanted or not isinstance(error, (OnnxExporterError, SizeDependent)):
                         raise
-                    raise RuntimeError(f"Constraints violated: {error}") from error
+                    names = ", ".join(dict.fromkeys([each.name for each in wanted]))
+                    message = f"Constraints violated ({names})! {error}"
+                    raise UserError(UserErrorType.CONSTRAINT_VIOLATION, message) from error
                 wanted.remove(optional[-1])
 
-    def _lowered(self, samples: Samples, dims: Sequence[DynamicDim]) -> tuple[Lowering, Any]:
+    def _lowered(self, samples: Samples, dims: Sequence[DynamicDim]) -> tuple[list[Any], TreeSpec]:
+        """Make the graph; what it returns, node by node, and the structure of that."""
         self.graph, self.specs, self.state, self.constants = Graph(), [], {}, {}
         trace = samples.runs[0].trace
         lowering = Lowering([run.trace for run in samples.runs], samples.axes, self.graph)
@@ -150,9 +154,18 @@ class _Export:
         self.first_input = inputs[0] if inputs else None
         for each in sorted(dims, key=lambda each: each.size[1:] != (1, 0)):  # plain ones first
             lowering.axes.setdefault(each.name, AxisPlace(inputs[each.leaf], each.dim, *each.size[1:]))
-        outputs = samples.runs[0].outputs
-        lowering.lower([each for each in tree_flatten(outputs)[0] if isinstance(each, Tensor)])
-        return lowering, outputs
+        flat = [tree_flatten(run.outputs) for run in samples.runs]
+        outputs, out_spec = flat[0]
+        if any(spec != out_spec for _, spec in flat):
+            raise SizeDependent(
+                "what the module returns has another structure at other sizes of its dynamic dimensions"
+            )
+        lowering.lower([each for each in outputs if isinstance(each, Tensor)])
+        results = [
+            lowering.node_of(trace.number_of(each[0])) if isinstance(each[0], Tensor) else lowering.result(each)
+            for each in zip(*[leaves for leaves, _ in flat], strict=True)
+        ]
+        return results, out_spec
 
     # ----- inputs of the graph ----------------------------------------------------------------------------------
 

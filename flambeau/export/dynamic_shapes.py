@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from .._core.names.absent import absent_function
 from .._core.tensor import Tensor
+from ..compiler._errors import UserError, UserErrorType
 from ..utils._pytree import tree_flatten, tree_map
 
 __all__ = [
@@ -97,7 +98,8 @@ class Dim:
         return self.__mul__(other)
 
     def __repr__(self) -> str:
-        return f"Dim('{self.__name__}', min={self.min}, max={self.max})"
+        bounds = [f", min={self.min}" if self.min != 2 else "", f", max={self.max}" if self.max != INFINITE else ""]
+        return f"Dim('{self.__name__}'{''.join(bounds)})"
 
 
 _ONLY_LINEAR = "(Only increasing linear operations with integer coefficients are supported.)"
@@ -172,7 +174,7 @@ def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[D
     Example:
         >>> height, width = torch.export.dims("height", "width")
         >>> width
-        Dim('width', min=0, max=9223372036854775807)
+        Dim('width', min=0)
     """
     return tuple([Dim(name, min=min, max=max) for name in names])
 
@@ -296,37 +298,69 @@ def dynamic_dimensions(m: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any],
         shapes = shapes.dynamic_shapes(m, args, dict(kwargs))
     named = _combined(m, args, kwargs)
     if isinstance(shapes, (tuple, list)):
+        _check_count("", len(named), len(shapes))
         shapes = dict(zip(named, shapes, strict=True))
+    if not isinstance(shapes, dict):
+        raise _invalid(f"Expected `dynamic_shapes` to be a dict, a list or a tuple by argument, got {type(shapes)}")
     if set(shapes) != set(named):
-        raise ValueError(
+        raise _invalid(
             "When `dynamic_shapes` is specified as a dict, its top-level keys must be the arg names "
             f"{list(named)} of `inputs`, but here they are {list(shapes)}"
         )
     found: list[DynamicDim] = []
     leaf = 0
     for name, value in named.items():
-        leaf = _collect(value, shapes[name], leaf, name, found)
+        leaf = _collect(value, shapes[name], leaf, (name, f"[{name!r}]"), found)
     return found
 
 
-def _collect(value: Any, spec: Any, leaf: int, path: str, found: list[DynamicDim]) -> int:
-    """Note the dimensions of a nest; the number of the leaf after it."""
+def _invalid(message: str) -> UserError:
+    return UserError(UserErrorType.INVALID_INPUT, message)
+
+
+def _check_count(where: str, wanted: int, given: int) -> None:
+    if wanted != given:
+        raise _invalid(
+            "Detected mismatch between the structure of `inputs` and `dynamic_shapes`: "
+            f"`inputs{where}` has {wanted} elements, but `dynamic_shapes{where}` has {given} elements"
+        )
+
+
+def _collect(value: Any, spec: Any, leaf: int, path: tuple[str, str], found: list[DynamicDim]) -> int:
+    """Note the dimensions of a nest; the number of the leaf after it. A path is a name, and how the nest is indexed."""
+    name, where = path
     if isinstance(value, Tensor):
         if spec is not None:
-            found += _of_tensor(value, spec, leaf, path)
+            found += _of_tensor(value, spec, leaf, name)
         return leaf + 1
-    if isinstance(value, (list, tuple, dict)):
-        items = value.items() if isinstance(value, dict) else enumerate(value)
-        for key, each in items:
-            leaf = _collect(each, None if spec is None else spec[key], leaf, f"{path}_{key}", found)
-        return leaf
-    return leaf + len(tree_flatten(value)[0])
+    if not isinstance(value, (list, tuple, dict)):
+        return leaf + len(tree_flatten(value)[0])
+    items = dict(value.items() if isinstance(value, dict) else enumerate(value))
+    specs: dict[Any, Any] = dict.fromkeys(items)
+    if spec is not None:
+        if isinstance(spec, dict) is not isinstance(value, dict) or not isinstance(spec, (list, tuple, dict)):
+            raise _invalid(
+                "Detected mismatch between the structure of `inputs` and `dynamic_shapes`: "
+                f"`inputs{where}` is a {type(value)}, but `dynamic_shapes{where}` is a {type(spec)}"
+            )
+        _check_count(where, len(items), len(spec))
+        specs = dict(spec.items() if isinstance(spec, dict) else enumerate(spec))
+        if set(specs) != set(items):
+            raise _invalid(
+                "Detected mismatch between the structure of `inputs` and `dynamic_shapes`: "
+                f"`inputs{where}` has keys {list(items)}, but `dynamic_shapes{where}` has keys {list(specs)}"
+            )
+    for key, each in items.items():
+        leaf = _collect(each, specs[key], leaf, (f"{name}_{key}", f"{where}[{key!r}]"), found)
+    return leaf
 
 
 def _of_tensor(value: Tensor, spec: Any, leaf: int, path: str) -> list[DynamicDim]:
+    if not isinstance(spec, (list, tuple, dict)):
+        raise _invalid(f"Expected dynamic shape spec {spec!r} of '{path}' to be a dict, a list or a tuple by dimension")
     entries = dict(spec.items() if isinstance(spec, dict) else enumerate(spec))
     if not isinstance(spec, dict) and len(entries) != value.ndim:
-        raise ValueError(
+        raise _invalid(
             f"Expected dynamic shape spec {spec} specified at `dynamic_shapes` for '{path}' to have the same length "
             f"as the actual tensor shape {list(value.shape)} (expected {value.ndim}, but got {len(entries)} instead)"
         )
@@ -334,6 +368,8 @@ def _of_tensor(value: Tensor, spec: Any, leaf: int, path: str) -> list[DynamicDi
     for dim, entry in entries.items():
         if entry is None or isinstance(entry, int) or (isinstance(entry, _DimHint) and entry.type.name == "STATIC"):
             continue
+        if type(dim) is not int or not -value.ndim <= dim < value.ndim:
+            raise _invalid(f"'{path}' has {value.ndim} dimensions, but `dynamic_shapes` names its dimension {dim!r}")
         number = dim % value.ndim
         if isinstance(entry, Dim):
             size = value.shape[number]
@@ -348,7 +384,10 @@ def _of_tensor(value: Tensor, spec: Any, leaf: int, path: str) -> list[DynamicDi
             name = f"{path}_dim{number}"
             found.append(DynamicDim(leaf, number, name, low, high, entry.type.name == "DYNAMIC", SizeOf(name)))
         else:
-            raise TypeError(f"Unexpected dimension in dynamic_shapes of '{path}': {entry!r}")
+            raise _invalid(
+                f"Unexpected dimension mapped to index {dim} in input tensor shape {spec} of '{path}' (expected None, "
+                f"an int, a Dim, Dim.AUTO, Dim.STATIC, or Dim.DYNAMIC, but got {entry!r} instead)"
+            )
     return found
 
 

@@ -9,12 +9,14 @@ from typing import Any, NamedTuple
 
 from .._core.names.same_as import same_as
 from .._core.tensor import Tensor
+from .._torch._subclasses.fake_tensor import FakeTensorMode
 from ..fx._code_of_nests import _PyTreeCodeGen, _PyTreeInfo
-from ..fx.experimental.proxy_tensor import make_fx
+from ..fx.experimental.proxy_tensor import recorded
 from ..fx.graph import Graph
 from ..fx.graph_module import GraphModule, _assign_attr
 from ..fx.node import Node
 from ..nn.modules.module import Module
+from ..onnx._sampling import Place
 from ..utils._pytree import TreeSpec, tree_flatten
 from .decomp_utils import CustomDecompTable
 from .dynamic_shapes import SizeOf
@@ -213,7 +215,9 @@ class ExportedProgram:
         """This program with the operators of the table taken apart by its functions."""
         table = default_decompositions() if decomp_table is None else decomp_table
         inner = [node.meta.get("val") for node in self.graph.nodes if node.op == "placeholder"]
-        flat = make_fx(self._graph_module, table, "fake", _allow_non_fake_inputs=True)(*inner)
+        with FakeTensorMode(allow_non_fake_inputs=True) as fakes:
+            given = tuple([fakes.from_tensor(each) if isinstance(each, Tensor) else each for each in inner])
+            flat = recorded(self._graph_module, given, table, self._axes(), must=True)
         old = [node for node in self.graph.nodes if node.op == "placeholder"]
         new = [node for node in flat.graph.nodes if node.op == "placeholder"]
         for before, node in zip(old, new, strict=True):
@@ -231,6 +235,19 @@ class ExportedProgram:
             flat, ExportGraphSignature(specs, outputs), self._state_dict, constants, self._calling,
             self._range_constraints, self._example_inputs,
         )  # fmt: skip
+
+    def _axes(self) -> dict[str, list[Place]]:
+        """The dimensions of the graph's inputs that may vary, by the names of their sizes."""
+        kinds = [each.kind for each in self._graph_signature.input_specs]
+        users = [number for number, kind in enumerate(kinds) if kind is InputKind.USER_INPUT]
+        found: dict[str, list[Place]] = {}
+        for number, check in zip(users, self._calling.checks, strict=True):
+            if isinstance(check, InputCheck):
+                for dim, size in enumerate(check.shape):
+                    if isinstance(size, str):
+                        meant = SizeOf.from_text(size)
+                        found.setdefault(meant.name, []).append(Place(number, dim, *meant[1:]))
+        return found
 
     def __str__(self) -> str:
         code = self._graph_module.print_readable(print_output=False).replace("\n", "\n    ")

@@ -22,7 +22,7 @@ from .._torch._subclasses.fake_tensor import FakeTensorMode, UnsupportedFakeTens
 from ..compiler.capture.operators import as_operator
 from ..compiler.capture.trace import Call, Trace
 from ..compiler.program.items import Value
-from ..onnx._sizes import Arithmetic, Axis, Extent, Fitting, Size
+from ..onnx._sizes import Arithmetic, Axis, Extent, Fitting, Number, Size
 from .graph import Graph
 from .node import Node, map_aggregate
 
@@ -31,12 +31,21 @@ _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
+_ON_FLOATS: dict[str, Callable[[Any, Any], Any]] = {
+    "Mul": operator.mul, "Div": operator.truediv, "Over": operator.truediv, "Add": operator.add,
+}  # fmt: skip
+"""The operators of a number's form."""
+
 _MADE_BY_ELEMENTS = frozenset(("packed",))
 """Ops whose arguments were read from elements before: the lengths of sequences."""
 
 
 class DataDependent(RuntimeError):
     """The program decides in Python what to do next, by elements of a tensor that depends on its inputs."""
+
+
+class SizeDependent(RuntimeError):
+    """The program does something else at other sizes, in a way that no graph can follow."""
 
 
 class AxisPlace(NamedTuple):
@@ -85,11 +94,11 @@ class Lowering:
         self._used.update(map(self.traces[0].number_of, outputs))
         lengths = {len(trace.calls) for trace in self.traces}
         if len(lengths) > 1:
-            raise RuntimeError("the program does different things at different sizes of its dynamic dimensions")
+            raise SizeDependent("the program does different things at different sizes of its dynamic dimensions")
         for position, call in enumerate(self.traces[0].calls):
             others = [trace.calls[position] for trace in self.traces[1:]]
             if any(other.op != call.op for other in others):
-                raise RuntimeError(
+                raise SizeDependent(
                     f"at other sizes of its dynamic dimensions the program runs {others[0].op.name} in place of "
                     f"{call.op.name}{call.where()}"
                 )
@@ -158,11 +167,21 @@ class Lowering:
                 overload_named("aten", "arange", "start_step"), (start, end, step), {"dtype": dtype, "device": "cpu"}
             )
         if any(each.shape != arrays[0].shape for each in arrays):
-            raise RuntimeError(f"data from Python has another shape at other sizes{calls[0].where()}")
+            raise SizeDependent(f"data from Python has another shape at other sizes{calls[0].where()}")
         if not arrays[0].ndim:
-            return self._made(overload_named("aten", "scalar_tensor", "default"), (arrays[0].item(),), {"dtype": dtype})
+            return self._scalar([each.item() for each in arrays], dtype)
+        if any(not _is_same(arrays[0], each) for each in arrays[1:]):
+            elements = zip(*[each.ravel().tolist() for each in arrays], strict=True)
+            scalars = [self._scalar(each, dtype) for each in elements]
+            row = self._made(overload_named("aten", "stack", "default"), (scalars,), {})
+            return self._made(overload_named("aten", "reshape", "default"), (row, list(arrays[0].shape)), {})
         copied = self._copy(from_numpy(arrays[0]).to(dtype))
         return self._made(overload_named("aten", "detach_", "default"), (copied,), {})
+
+    def _scalar(self, values: Sequence[Any], dtype: Any) -> Node:
+        """A tensor of one number, which may depend on sizes."""
+        number = self._size(self._merged(values, (), lambda each: float(dtype.numpy.type(each))))
+        return self._made(overload_named("aten", "scalar_tensor", "default"), (number,), {"dtype": dtype})
 
     def _copy(self, data: Tensor) -> Node:
         """A copy of data from Python, which a later call may change."""
@@ -180,24 +199,47 @@ class Lowering:
         shapes = [trace.shapes[number] for trace in self.traces]
         return shapes[0] if len({len(each) for each in shapes}) > 1 else self.fitting.note_shape(number, shapes)
 
-    def _merged(self, values: Sequence[Any], near: Sequence[int]) -> Any:
-        """One argument of several traces: what differs between them is a function of sizes."""
+    def _merged(self, values: Sequence[Any], near: Sequence[int], rounded: Callable[[float], float] = float) -> Any:
+        """One argument of several traces: what differs is a function of sizes, `rounded` before it was seen."""
         first = values[0]
         if isinstance(first, Value) or len(values) == 1:
             return first
         if type(first) in (list, tuple):
             if len({len(each) for each in values}) > 1:
-                raise RuntimeError("a list of arguments has other lengths at other sizes of the dynamic dimensions")
+                raise SizeDependent("a list of arguments has other lengths at other sizes of the dynamic dimensions")
             return type(first)([self._merged(list(each), near) for each in zip(*values, strict=True)])
-        if type(first) is int and len(set(values)) > 1:
-            size = self.fitting.size(tuple(values), near)
-            if size is None:
-                raise RuntimeError(f"how an integer that was {values} follows from the dynamic dimensions is unknown")
-            return size
-        return first
+        if all(_is_same(first, each) for each in values[1:]):
+            return first
+        found: Any = None
+        if type(first) is int:
+            found = self.fitting.size(tuple(values), near)
+        elif type(first) is float:
+            found = self.fitting.number(values, near, rounded)
+        if found is None:
+            kind = {int: "an integer", float: "a number"}.get(type(first), "a value")
+            seen = ", ".join(map(str, values))
+            raise SizeDependent(f"how {kind} that was {seen} follows from the dynamic dimensions is unknown")
+        return found
 
-    def _size(self, size: int) -> Any:
-        """The node that computes a size."""
+    def result(self, values: Sequence[Any]) -> Any:
+        """What the program returns that is no tensor, from what it was in each run: the value, or the node of it."""
+        return self._size(self._merged(values, ()))
+
+    def _number(self, number: Number) -> Node:
+        """The node that computes a float from a size."""
+        operation, constant, size, power = number.form
+        base = self._size(size)
+        if power != 1:
+            base = self.graph.call_function(operator.pow, (base, power))
+        sides = (constant, base) if operation == "Div" else (base, constant)
+        made = self.graph.call_function(_ON_FLOATS[operation], sides)
+        made.meta["val"] = float(number)
+        return made
+
+    def _size(self, size: Any) -> Any:
+        """The node that computes a size, or a float that is made of one."""
+        if isinstance(size, Number):
+            return self._number(size)
         if not isinstance(size, Size):
             return size
         term = size.term
@@ -224,9 +266,20 @@ class Lowering:
     def node_of(self, number: int) -> Node:
         """The node of a tensor of the trace."""
         if number not in self.nodes:
+            self._check_outside(number)
             self.nodes[number] = node = self.constant(self.traces[0].outside[number])
             self._describe(number, node)
         return self.nodes[number]
+
+    def _check_outside(self, number: int) -> None:
+        """A tensor that was made outside of the ops can only be a constant if it is the same in each run."""
+        tensor = self.traces[0].outside[number]
+        for trace in self.traces[1:]:
+            other = trace.outside.get(number)
+            if other is tensor:
+                continue
+            if other is None or not _is_same(self.traces[0].original(number), trace.original(number)):
+                raise SizeDependent("a tensor that is made outside of the ops differs at other sizes of the inputs")
 
     def _tensor(self, ref: Value) -> Tensor:
         """A tensor of the trace, which from now on stands for this number: `transpose_` gives it another later."""
@@ -243,7 +296,7 @@ class Lowering:
                 return self._copy(from_numpy(each))
             if isinstance(each, Kind):
                 raise NotImplementedError(f"an op takes {each!r}, which no graph can hold")
-            return self._size(each) if isinstance(each, Size) else each
+            return self._size(each)
 
         return map_aggregate(value, convert)
 
@@ -272,6 +325,14 @@ def _is_range(arrays: Sequence[Any]) -> bool:
         and each[0] == arrays[0][0] and each[1] == arrays[0][1]
         for each in arrays
     )  # fmt: skip
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether two arguments are equal, and not only as numbers: `True` is not 1, NaN is NaN."""
+    if isinstance(one, np.ndarray):
+        equal_nan = one.dtype.kind in "fc"
+        return one.shape == other.shape and one.dtype == other.dtype and np.array_equal(one, other, equal_nan=equal_nan)
+    return type(one) is type(other) and (one == other or one != one)
 
 
 def _replaced(value: Any, fn: Callable[[Value], Any]) -> Any:

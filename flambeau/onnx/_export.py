@@ -8,7 +8,7 @@ import re
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, BinaryIO
 
 from .._core.process.caller import line_of
 from .._core.tensor import Tensor
@@ -38,7 +38,7 @@ EXPORTING = [False]
 def export(
     model: Any,
     args: tuple[Any, ...] = (),
-    f: str | os.PathLike[str] | None = None,
+    f: str | os.PathLike[str] | BinaryIO | None = None,
     *,
     kwargs: dict[str, Any] | None = None,
     verbose: bool | None = None,
@@ -73,7 +73,7 @@ def export(
     Args:
         model: a module, a function, or an `ExportedProgram`.
         args (tuple): example arguments. Default: `()`.
-        f (str or PathLike, optional): the path of the file; None writes none.
+        f (str, PathLike or file object, optional): the file or its path; None writes none.
         kwargs (dict, optional): example keyword arguments.
         verbose (bool, optional): whether messages are printed.
         input_names (sequence of strs, optional): the names of the inputs in the file.

@@ -10,6 +10,7 @@ import numpy as np
 
 from ._element_types import onnx_type
 from ._sizes import Arithmetic, Axis, Extent, Size, Term, identity
+from .errors import SymbolicValueError
 
 INT64 = np.dtype(np.int64)
 FLOAT32 = np.dtype(np.float32)
@@ -30,6 +31,9 @@ class Value:
         """How many dimensions it has."""
         assert self.shape is not None, f"the shape of {self.name} is not known"
         return len(self.shape)
+
+    def __float__(self) -> float:
+        raise SymbolicValueError("a number that the operator keeps as an attribute depends on the sizes of the inputs")
 
 
 @dataclass(eq=False, slots=True)

@@ -13,7 +13,7 @@ from ..compiler.program import items
 from ._constants import constant_of_sizes
 from ._converters import CONVERTERS, Result, Unsupported, convert_steps, has_converter
 from ._graph import Graph, Value
-from ._sizes import Fitting, Size, product
+from ._sizes import Fitting, product
 from .errors import OnnxExporterError, SymbolicValueError, UnsupportedOperatorError
 
 
@@ -255,19 +255,18 @@ class Lowering:
 
     def _number(self, seen: Sequence[float], near: Sequence[int]) -> Value:
         """A number that is made of a size: multiplied or divided by it, or by its root."""
-        g = self.graph
-        for size in (*self.fitting.axes, *near):
-            if isinstance(size, Size):
-                for kind, power in (("Div", 1.0), ("Mul", 1.0), ("Div", 0.5), ("Mul", 0.5)):
-                    sign = 1 if kind == "Div" else -1
-                    factors = [each * run ** (sign * power) for each, run in zip(seen, size.runs, strict=True)]
-                    if np.allclose(factors, factors[0], rtol=1e-9, atol=0.0):
-                        number = g.cast(g.scalar(size), np.float64)
-                        root = g.op("Sqrt", number) if power == 0.5 else number
-                        return g.op(kind, g.const(factors[0], np.float64), root)
-        raise SymbolicValueError(
-            f"the number {seen[0]:g} becomes {', '.join(f'{each:g}' for each in seen[1:])} at other sizes of the inputs"
-        )
+        found, g = self.fitting.number(seen, near), self.graph
+        if found is None:
+            others = ", ".join(f"{each:g}" for each in seen[1:])
+            raise SymbolicValueError(f"the number {seen[0]:g} becomes {others} at other sizes of the inputs")
+        form = found.form
+        base = g.cast(g.scalar(form.size), np.float64)
+        base = base if form.power == 1 else g.op("Sqrt", base)
+        base = g.op("Reciprocal", base) if form.power < 0 else base
+        constant = g.const(form.constant, np.float64)
+        if form.operator == "Over":
+            return g.op("Div", base, constant)
+        return g.op(form.operator, constant, base)
 
     def _repeated(self, seen: Sequence[Sequence[Any]], near: Sequence[int]) -> Repeated:
         if any(len(set(each)) != 1 or type(each[0]) is not int for each in seen):

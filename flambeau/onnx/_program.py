@@ -6,7 +6,7 @@ import importlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -84,10 +84,13 @@ class ONNXProgram:
         self.release()
 
     def save(
-        self, destination: str | os.PathLike[str], *, include_initializers: bool = True,
+        self, destination: str | os.PathLike[str] | BinaryIO, *, include_initializers: bool = True,
         keep_initializers_as_inputs: bool = False, external_data: bool | None = None,
     ) -> None:  # fmt: skip
-        """Write the model; weights go to a file of their own, `NAME.data`, if that is asked for, or if they must."""
+        """Write the model; weights go to a file of their own, `NAME.data`, if that is asked for, or if they must.
+
+        A file object takes the place of a path where the weights stay with the model.
+        """
         onnx = onnx_package("ONNXProgram.save")
         message = onnx.ModelProto()
         message.CopyFrom(self._message)
@@ -99,13 +102,18 @@ class ONNXProgram:
                 if each.name not in known:
                     info = onnx.helper.make_tensor_value_info(each.name, each.data_type, list(each.dims))
                     message.graph.input.append(info)
-        path = Path(os.fspath(destination))
         too_large = _bytes_of_weights(message) > _LARGEST_MESSAGE
         apart = external_data or (external_data is None and too_large)
         if not apart and too_large:
             raise OnnxExporterError(
                 "the model is larger than 2 GB: its weights need a file of their own, external_data"
             )
+        if not isinstance(destination, (str, os.PathLike)):
+            if apart:
+                raise OnnxExporterError("weights in a file of their own need a path to stand beside, not a file object")
+            destination.write(message.SerializeToString())
+            return
+        path = Path(os.fspath(destination))
         if not apart:
             path.write_bytes(message.SerializeToString())
             return

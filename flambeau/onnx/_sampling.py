@@ -38,11 +38,13 @@ class Samples(NamedTuple):
 
 def sample(
     model: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], axes: Mapping[str, Sequence[Place]],
-    new_trace: Callable[[], Trace],
+    new_trace: Callable[[], Trace], smallest: Mapping[str, int] | None = None,
 ) -> Samples:  # fmt: skip
     """Run the model as given, then at other sizes of each axis, and of all of them together.
 
-    Sizes are doubled first, since many models want multiples; the last run has odd ones if the model allows that.
+    Sizes are doubled first, since many models want multiples; the last run has odd ones if the model allows that. If
+    the smallest sizes are given, two further runs tell functions apart, where the model runs with them: one that has a
+    least value shows at the smallest, a division that rounds at one less than a multiple.
     """
     leaves, structure = tree_flatten((list(args), dict(kwargs)))
     given = {name: _size(leaves, places) for name, places in axes.items()}
@@ -71,6 +73,11 @@ def sample(
                     f"the model does not run when its dynamic axes have the sizes {_said(sizes)}: {error}"
                 ) from error
             seen.append(sizes)
+        least = {name: max(size, 2) for name, size in (smallest or {}).items()}
+        for sizes in ({name: 2 * base[name] - 1 for name in least}, least):
+            if sizes and sizes not in seen and _runs(run, sizes):
+                runs.append(run(sizes)[0])
+                seen.append(sizes)
     finally:
         set_rng_state(state)
     return Samples(runs, {name: tuple(each[name] for each in seen) for name in axes}, inputs)

@@ -8,7 +8,8 @@ what was observed, and the runs that it was not made from check it.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 Observed = tuple[int, ...]
@@ -86,6 +87,43 @@ class Size(int):
         return _arithmetic("Div", other, self)
 
 
+class Form(NamedTuple):
+    """How Python made a float of a size: of itself or of its root, and of a constant."""
+
+    operator: str
+    """`Mul` and `Add` with the constant; `Div` of the constant by the size, `Over` of the size by the constant."""
+    constant: float
+    size: Size
+    power: float
+    """Of the size: 1, or a root."""
+
+    def of(self, size: int) -> float:
+        """The number where the size is this."""
+        base = float(size if self.power == 1 else size**self.power)
+        match self.operator:
+            case "Mul":
+                return base * self.constant
+            case "Div":
+                return self.constant / base
+            case "Over":
+                return base / self.constant
+            case _:
+                return base + self.constant
+
+
+class Number(float):
+    """A float with the value that it had in the first run, and how it is computed of a size."""
+
+    form: Form
+
+    @staticmethod
+    def made(form: Form) -> Number:
+        """The number of a form."""
+        number = Number(form.of(form.size))
+        number.form = form
+        return number
+
+
 _MEANINGS = {
     "Add": lambda a, b: a + b, "Sub": lambda a, b: a - b, "Mul": lambda a, b: a * b, "Div": lambda a, b: a // b,
 }  # fmt: skip
@@ -129,6 +167,28 @@ class Fitting:
         if len(set(runs)) == 1:
             return runs[0]
         return next((each for each in self._candidates(runs, near) if each is not None), None)
+
+    def number(
+        self, runs: Sequence[float], near: Sequence[int] = (), rounded: Callable[[float], float] = float
+    ) -> Number | None:
+        """The float that was seen to be `runs`, as a function of axes or of the sizes `near` it; None if unknown.
+
+        One run gives the constant of a form, the others check it. Forms that give every bit are taken first; `rounded`
+        is what became of the number before it was seen.
+        """
+        moving = [each for each in near if isinstance(each, Size)]
+        areas = [first * second for first, second in itertools.combinations(self.axes, 2)]
+        close: Form | None = None
+        for size in (*self.axes, *moving, *self._products(near), *areas, *self.extents.values()):
+            if not isinstance(size, Size) or len(set(size.runs)) < len(set(runs)) or 0 in size.runs:
+                continue
+            for form in _forms(runs[0], size):
+                pairs = [(rounded(form.of(x)), y) for x, y in zip(size.runs, runs, strict=True)]
+                if all(x == y for x, y in pairs):
+                    return Number.made(form)
+                if close is None and all(math.isclose(x, y, rel_tol=1e-12) for x, y in pairs):
+                    close = form
+        return None if close is None else Number.made(close)
 
     def note_shape(self, number: int, shapes: Sequence[tuple[int, ...]], near: Sequence[int] = ()) -> tuple[int, ...]:
         """The shape of the tensor `number`, whose shapes in the runs were seen to be these."""
@@ -176,6 +236,20 @@ class Fitting:
                 joined = each * joined
                 if isinstance(joined, Size):
                     yield joined
+
+
+def _forms(value: float, size: Size) -> Iterator[Form]:
+    """What may have made `value` of a size: each form with constants of few digits, then with all digits."""
+    for power in (1.0, 0.5, -0.5):
+        base = float(size.runs[0]) ** power
+        constants = {"Mul": value / base, "Div": value * base, "Add": value - base}
+        if value:
+            constants["Over"] = base / value
+        for digits in (6, 12, None):
+            for operator, constant in constants.items():
+                each = constant if digits is None else round(constant, digits)
+                if each or operator == "Add":
+                    yield Form(operator, each, size, power)
 
 
 def _linear(runs: Observed, size: Size) -> int | None:

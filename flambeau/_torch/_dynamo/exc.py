@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from flambeau.compiler._errors import InvalidBackend, TorchDynamoException, Unsupported
+from flambeau.compiler._errors import InvalidBackend, TorchDynamoException, Unsupported, UserError, UserErrorType
 
 __all__ = [
     "BackendCompilerFailed", "InvalidBackend", "RecompileLimitExceeded", "TensorifyScalarRestartAnalysis",
-    "TorchDynamoException", "Unsupported",
+    "TorchDynamoException", "Unsupported", "UserError", "UserErrorType",
 ]  # fmt: skip
 
 

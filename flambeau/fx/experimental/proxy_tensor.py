@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -16,9 +17,10 @@ from ...compiler.capture.trace import Trace
 from ...nn.modules.module import Module
 from ...utils._pytree import tree_flatten, tree_map, tree_unflatten
 from .._code_of_nests import _PyTreeCodeGen, _PyTreeInfo
-from .._lowering import Lowering
+from .._lowering import AxisPlace, Lowering, SizeDependent
 from ..graph import Graph
 from ..graph_module import GraphModule
+from ._samples import Axes, Recorded, sample, shared_sizes
 
 __all__ = ["ProxyTorchDispatchMode", "get_innermost_proxy_mode", "get_proxy_mode", "make_fx"]
 
@@ -64,7 +66,8 @@ def make_fx(
     """A function of example arguments: it runs `f` on them and returns the operators that ran as a `GraphModule`.
 
     Derivatives that `f` computes are operators too. With `tracing_mode="fake"` or `"symbolic"` the examples are only
-    looked at for shapes and dtypes; sizes are numbers in the graph in every mode.
+    looked at for shapes and dtypes. Sizes are numbers in the graph; with `"symbolic"` they are computed from the sizes
+    of the inputs, where `f` runs at other sizes and does the same.
 
     >>> from flambeau.fx.experimental.proxy_tensor import make_fx
     >>> print(make_fx(lambda x: x.sin().sum())(flambeau.ones(3)).code.strip())
@@ -78,53 +81,72 @@ def make_fx(
 
     @functools.wraps(f)
     def wrapped(*args: Any) -> GraphModule:
-        given = args
-        if tracing_mode != "real":
-            fakes = FakeTensorMode(allow_non_fake_inputs=True)
-            given = tree_map(lambda each: fakes.from_tensor(each) if isinstance(each, Tensor) else each, args)
-            with fakes:
-                return _recorded(f, given, decomposition_table)
-        return _recorded(f, given, decomposition_table)
+        if tracing_mode == "real":
+            return recorded(f, args, decomposition_table)
+        fakes = FakeTensorMode(allow_non_fake_inputs=True)
+        given = tree_map(lambda each: fakes.from_tensor(each) if isinstance(each, Tensor) else each, args)
+        with fakes:
+            if tracing_mode == "fake":
+                return recorded(f, given, decomposition_table)
+            axes = shared_sizes(tree_flatten(list(given))[0])
+            while axes:
+                with contextlib.suppress(SizeDependent):
+                    return recorded(f, given, decomposition_table, axes)
+                axes.popitem()  # a size by which Python decides is a number in the graph
+            return recorded(f, given, decomposition_table)
 
     return wrapped
 
 
-def _recorded(f: Any, args: tuple[Any, ...], table: Mapping[Any, Callable[..., Any]] | None) -> GraphModule:
-    trace = ProxyTorchDispatchMode(table)
+def recorded(
+    f: Any, args: tuple[Any, ...], table: Mapping[Any, Callable[..., Any]] | None, axes: Axes | None = None,
+    must: bool = False,
+) -> GraphModule:  # fmt: skip
+    """The graph of what `f` does with `args`; sizes of `axes` are computed in it, where `f` runs with other ones.
+
+    If they `must` be computed, it is an error where `f` does not run with others.
+    """
     leaves, structure = tree_flatten(list(args))
-    # Other tensors over the same memory: autograd begins with them.
-    own = [each.detach().requires_grad_(each.requires_grad) if isinstance(each, Tensor) else each for each in leaves]
-    numbers = [trace.number_of(each) if isinstance(each, Tensor) else None for each in own]
-    try:
-        with trace:
-            result = f(*tree_unflatten(own, structure))
-    finally:
-        trace.undo()
-    graph, root = Graph(), Module()
-    lowering = Lowering([trace], {}, graph)
+
+    def record(leaves: Sequence[Any]) -> Recorded:
+        trace = ProxyTorchDispatchMode(table)
+        # Other tensors over the same memory: autograd begins with them.
+        own = [
+            each.detach().requires_grad_(each.requires_grad) if isinstance(each, Tensor) else each for each in leaves
+        ]
+        numbers = [trace.number_of(each) if isinstance(each, Tensor) else None for each in own]
+        try:
+            with trace:
+                return Recorded.of(trace, numbers, f(*tree_unflatten(own, structure)))
+        finally:
+            trace.undo()
+
+    samples = sample(record, leaves, axes or {}, must)
+    first, graph, root = samples.runs[0], Graph(), Module()
+    lowering = Lowering([each.trace for each in samples.runs], samples.axes, graph)
     lowering.constant = functools.partial(_constant, graph, root, _members(f))
-    for name, number, value in zip(_names(f, args), numbers, own, strict=True):
-        node = graph.placeholder(name)
+    inputs = []
+    for name, number, value in zip(_names(f, args), first.numbers, leaves, strict=True):
+        inputs.append(graph.placeholder(name))
         if number is not None:
-            lowering.note_input(number, node)
+            lowering.note_input(number, inputs[-1])
         else:
-            node.meta["val"] = value
-    lowering.lower([each for each in tree_flatten(result)[0] if isinstance(each, Tensor)])
-    output = _output(result, trace, lowering)
+            inputs[-1].meta["val"] = value
+    for name in samples.axes:
+        place = min((axes or {})[name], key=lambda each: each[2:] != (1, 0))  # a plain one, if there is one
+        lowering.axes[name] = AxisPlace(inputs[place.leaf], *place[1:])
+    lowering.lower([each for each in first.results if isinstance(each, Tensor)])
+    flat = [
+        lowering.node_of(first.trace.number_of(each[0])) if isinstance(each[0], Tensor) else lowering.result(each)
+        for each in zip(*[each.results for each in samples.runs], strict=True)
+    ]
     if all(child.is_leaf() for child in structure.children()):
-        graph.output(output)
+        graph.output(tree_unflatten(flat, first.structure))
     else:
-        flat, out_spec = tree_flatten(output)
         parameters = [name for name, _ in _parameters(f, args)]
-        graph.set_codegen(_PyTreeCodeGen(_PyTreeInfo(parameters, structure, out_spec)))
+        graph.set_codegen(_PyTreeCodeGen(_PyTreeInfo(parameters, structure, first.structure)))
         graph.output(flat)
     return GraphModule(root, graph, getattr(f, "__name__", type(f).__name__))
-
-
-def _output(result: Any, trace: Trace, lowering: Lowering) -> Any:
-    leaves, structure = tree_flatten(result)
-    nodes = [lowering.node_of(trace.number_of(each)) if isinstance(each, Tensor) else each for each in leaves]
-    return tree_unflatten(nodes, structure)
 
 
 def _members(f: Any) -> dict[int, str]:

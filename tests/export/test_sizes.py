@@ -1,0 +1,166 @@
+"""What a program makes of the sizes of its inputs: exported, decomposed, read from a file and recorded by `make_fx`."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flambeau as T
+from tests.support.differential import differential
+
+_OF_BOTH: dict[str, Callable[[Any, Any], Any]] = {
+    "times a power": lambda torch, x: x * x.shape[0] ** -0.5,
+    "times a half": lambda torch, x: x * (x.shape[0] * 0.5),
+    "times a reciprocal": lambda torch, x: x * (1 / x.shape[0]),
+    "an integer": lambda torch, x: (x, x.shape[0] * 2),
+    "the number of elements": lambda torch, x: (x, x.numel()),
+    "a quotient": lambda torch, x: (x, x.shape[0] / 2),
+    "a sum": lambda torch, x: (x, x.shape[0] + 1.5),
+    "a shape": lambda torch, x: (x, tuple(x.shape)),
+    "in a dict": lambda torch, x: {"n": x.size(0) - 1, "x": x},
+    "filled": lambda torch, x: torch.full((2,), x.shape[0]),
+    "filled with a float": lambda torch, x: torch.full((2,), x.shape[0] / 3),
+    "a tensor": lambda torch, x: torch.tensor(x.shape[0]),
+    "a tensor of two": lambda torch, x: torch.tensor([x.shape[0], 3]),
+    "a tensor of a float": lambda torch, x: torch.tensor(x.shape[0] / 3.0),
+    "a limit": lambda torch, x: x.clamp(max=x.shape[0] / 10),
+    "a diagonal": lambda torch, x: torch.ones(x.shape[0], x.shape[0]).tril(diagonal=x.shape[0] // 2),
+    "a view": lambda torch, x: x.view(x.shape[0] * 2, -1).softmax(-1),
+    "nothing": lambda torch, x: [x, x],
+}
+_OURS: dict[str, Callable[[Any, Any], Any]] = {
+    "over a root": lambda torch, x: x / math.sqrt(x.shape[0]),
+    "epsilon": lambda torch, x: torch.nn.functional.layer_norm(x, (4,), eps=1 / x.shape[0]),
+    "data of NumPy": lambda torch, x: x + torch.from_numpy(np.full((1,), x.shape[0], np.float32)),
+    "halves": lambda torch, x: x[: x.shape[0] // 2],
+    "halves rounded up": lambda torch, x: x[: (x.shape[0] + 1) // 2],
+}
+_UNKNOWN: dict[str, Callable[[Any, Any], Any]] = {
+    "a truth": lambda torch, x: (x, x.shape[0] > 6),
+    "a text": lambda torch, x: (x, str(x.shape[0])),
+    "a logarithm": lambda torch, x: x * math.log(x.shape[0]),
+    "a decision": lambda torch, x: x + 1 if x.shape[0] > 6 else x - 1,
+    "another structure": lambda torch, x: (x,) if x.shape[0] < 7 else (x, x),
+    "None or a number": lambda torch, x: (x, None if x.shape[0] < 7 else 1),
+    "an option": lambda torch, x: x.sum(0, keepdim=x.shape[0] > 6),
+    "the smallest size": lambda torch, x: x.new_zeros(max(x.shape[0], 3)),
+    "positions": lambda torch, x: x[[0, x.shape[0] - 1]],
+    "up to a multiple": lambda torch, x: x.new_ones((x.shape[0] + 7) // 8 * 8),
+    "an array": lambda torch, x: x + torch.from_numpy(np.ones((x.shape[0], 1), np.float32)),
+    "a loop": lambda torch, x: sum(x[i] for i in range(x.shape[0])),
+}
+
+
+def _module(torch: Any, function: Callable[[Any, Any], Any]) -> Any:
+    class Run(torch.nn.Module):  # type: ignore[name-defined, misc, unused-ignore]
+        def forward(self, x: Any) -> Any:
+            return function(torch, x)
+
+    return Run()
+
+
+def _exported(torch: Any, function: Callable[[Any, Any], Any]) -> Any:
+    batch = torch.export.Dim("batch", min=2, max=64)
+    return torch.export.export(_module(torch, function), (torch.ones(5, 4),), dynamic_shapes=({0: batch},))
+
+
+def _inputs(torch: Any) -> list[Any]:
+    return [torch.arange(4.0 * count).reshape(count, 4) / 7 for count in (5, 7, 8, 2)]
+
+
+@pytest.mark.parametrize("name", _OF_BOTH)
+@differential
+def test_exported_programs_compute_with_sizes(torch: Any, name: str) -> Any:
+    module = _exported(torch, _OF_BOTH[name]).module()
+    return [module(x) for x in _inputs(torch)]
+
+
+def _ways(function: Callable[[Any, Any], Any]) -> dict[str, Callable[..., Any]]:
+    program = _exported(T, function)
+    file = io.BytesIO()
+    T.export.save(program, file)
+    file.seek(0)
+    symbolic = T.fx.experimental.proxy_tensor.make_fx(_module(T, function), tracing_mode="symbolic")
+    return {
+        "exported": program.module(),
+        "decomposed": program.run_decompositions().module(),
+        "read": T.export.load(file).module(),
+        "recorded": symbolic(T.ones(5, 4)),
+    }
+
+
+@pytest.mark.parametrize("name", [*_OF_BOTH, *_OURS])
+def test_all_forms_of_a_program_compute_with_sizes(name: str) -> None:
+    function = (_OF_BOTH | _OURS)[name]
+    for way, call in _ways(function).items():
+        for x in _inputs(T):
+            expected, actual = function(T, x), call(x)
+            T.testing.assert_close(actual, expected, rtol=0, atol=0, msg=lambda text, way=way: f"{way}: {text}")
+
+
+@pytest.mark.parametrize("name", _UNKNOWN)
+def test_what_does_not_follow_from_sizes_is_an_error(name: str) -> None:
+    with pytest.raises(T._dynamo.exc.UserError, match=r"Constraints violated \(batch\)"):
+        _exported(T, _UNKNOWN[name])
+
+
+@pytest.mark.parametrize("name", _UNKNOWN)
+def test_sizes_that_may_be_fixed_are_fixed_where_they_must(name: str) -> None:
+    dim = T.export.Dim.AUTO
+    program = T.export.export(_module(T, _UNKNOWN[name]), (T.ones(5, 4),), dynamic_shapes=({0: dim},))
+    x = _inputs(T)[0]
+    for expected, actual in zip(
+        *map(T.utils._pytree.tree_leaves, (_UNKNOWN[name](T, x), program.module()(x))), strict=True
+    ):
+        assert T.equal(expected, actual) if isinstance(expected, T.Tensor) else expected == actual
+    with pytest.raises(RuntimeError, match="equal to 5, but got 7"):
+        program.module()(_inputs(T)[1])
+
+
+def test_two_sizes_of_one_program() -> None:
+    def function(torch: Any, x: Any) -> Any:
+        return (x @ x.mT) / (x.shape[0] * x.shape[1]) ** 0.5, x.shape[1] - x.shape[0]
+
+    rows, columns = T.export.dims("rows", "columns")
+    program = T.export.export(_module(T, function), (T.ones(5, 3),), dynamic_shapes=({0: rows, 1: columns},))
+    for form in (program, program.run_decompositions()):
+        for shape in ((5, 3), (2, 2), (7, 11), (9, 4)):
+            x = T.randn(*shape)
+            T.testing.assert_close(form.module()(x), function(T, x), rtol=0, atol=0)
+
+
+@differential
+def test_specs_that_do_not_fit_the_inputs(torch: Any) -> Any:
+    class Sum(torch.nn.Module):  # type: ignore[name-defined, misc, unused-ignore]
+        def forward(self, x: Any, y: Any) -> Any:
+            return x + y["a"][0]
+
+    batch = torch.export.Dim("batch")
+    x = torch.ones(4, 3)
+    args = (x, {"a": [x]})
+    found = []
+    for shapes in (
+        ({0: batch},),
+        ({0: batch}, None, None),
+        {"x": {0: batch}},
+        ((batch,), {"a": [None]}),
+        ({0: "batch"}, {"a": [None]}),
+        ({0: batch}, {"a": [None, None]}),
+        ({0: batch}, {}),
+    ):
+        with pytest.raises(torch._dynamo.exc.UserError) as caught:
+            torch.export.export(Sum(), args, dynamic_shapes=shapes)
+        found.append((caught.value.error_type.name, str(caught.value)[:54]))
+    return found
+
+
+def test_dimensions_that_are_not_there() -> None:
+    batch = T.export.Dim("batch")
+    for shapes in ({5: batch}, {-3: batch}, {"0": batch}):
+        with pytest.raises(T._dynamo.exc.UserError, match="has 2 dimensions"):
+            T.export.export(T.nn.ReLU(), (T.ones(4, 3),), dynamic_shapes=(shapes,))

@@ -319,7 +319,8 @@ def _constant_factory(name: str, value: Any, quick: Any, doc: str) -> Callable[.
                     first = sizes[0]
                     shape = first if len(sizes) == 1 and isinstance(first, tuple) else sizes
                     if first.__class__ is not bool and 0 not in shape:
-                        return made(quick(shape, kind.dtype.numpy), kind, requires_grad)
+                        array = quick(shape, kind.dtype.numpy)
+                        return made(array, kind, requires_grad) if requires_grad else leaf(array, kind)
                 except (TypeError, ValueError, MemoryError, RuntimeError):
                     pass  # the long way says what is wrong
         shape = requested_shape(sizes, size, name)

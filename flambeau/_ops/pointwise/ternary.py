@@ -211,12 +211,12 @@ def addcdiv_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number =
 # ----- clamping ----------------------------------------------------------------------------------------------------
 
 
-def _clamped(array: Array, low: Any, high: Any) -> Array:
-    if low is None:
-        return np.minimum(array, high)
-    if high is None:
-        return np.maximum(array, low)
-    return np.minimum(np.maximum(array, low), high)
+def _clamped(self: Array, min: Any, max: Any) -> Array:
+    if min is None:
+        return np.minimum(self, max)
+    if max is None:
+        return np.maximum(self, min)
+    return np.minimum(np.maximum(self, min), max)
 
 
 def _within(self: Any, min: Any, max: Any) -> Any:
@@ -237,11 +237,9 @@ def _upper_bound_gradient(grad: Tensor, self: Tensor, min: Any, max: Any) -> Ten
     return only_where(grad, self > max if min is None else (self > max) | (max < min))
 
 
-@primitive("ClampBackward1", self=_clamp_gradient)
-@pointwise
-@in_single
-def _clamp_numbers(self: Array, min: Any, max: Any) -> Array:
-    return _clamped(self, min, max)
+_clamp_numbers = primitive("ClampBackward1", op_name="clamp_numbers", self=_clamp_gradient)(
+    pointwise(in_single(_clamped))
+)
 
 
 @primitive("ClampBackward0", self=_clamp_gradient, min=_lower_bound_gradient, max=_upper_bound_gradient)

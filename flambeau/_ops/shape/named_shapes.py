@@ -156,8 +156,9 @@ def _detach(self: Array) -> Array:
 @public()
 def detach(input: Tensor) -> Tensor:
     """A tensor on this memory outside the graph; in-place changes of one are seen, and counted, by the other."""
-    if input._kind in THREAD.modes.direct and input._counter is not None:  # no kernel runs in either way
-        return Tensor._from_parts((input._array, input._kind, input._counter))
+    kind, counter = input._kind, input._counter
+    if counter is not None and kind in THREAD.modes.direct:  # no kernel runs in either way
+        return Tensor._from_parts((input._array, kind, counter))
     result: Tensor = _detach(input)
     result._view = None
     if result._counter is None:

@@ -117,12 +117,6 @@ def rrelu_with_noise_backward(
     return torch.where(self > 0, grad_output, grad_output * ((lower + upper) / 2))
 
 
-def _prelu_kernel_backward(grad_output: Tensor, self: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-    """The gradients of `prelu` by its input and, element by element, by its weight."""
-    positive = self > 0
-    return torch.where(positive, grad_output, weight * grad_output), torch.where(positive, 0.0, self * grad_output)
-
-
 def masked_scatter_backward(grad_output: Tensor, mask: Tensor, sizes: Sequence[int]) -> Tensor:
     """The gradient of `masked_scatter` by what is scattered."""
     taken = grad_output.masked_select(mask)
@@ -182,22 +176,6 @@ def cummaxmin_backward(grad: Tensor, input: Tensor, indices: Tensor, dim: int) -
     """The gradient of `cummax` and `cummin`: it goes where the elements came from."""
     return input.new_zeros(input.shape).scatter_add(dim, indices, grad) if input.numel() else input
 
-
-def _flash_attention_backward(
-    grad_out: Tensor, query: Tensor, key: Tensor, value: Tensor, out: Tensor, logsumexp: Tensor, dropout_p: float,
-    is_causal: bool, *, attn_mask: Tensor | None = None, scale: float | None = None,
-) -> tuple[Tensor | None, ...]:  # fmt: skip
-    """The gradients of attention by query, key and value."""
-
-    def attend(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        return torch.nn.functional.scaled_dot_product_attention(
-            query, key, value, attn_mask, dropout_p, is_causal, scale=scale
-        )
-
-    return tuple(gradients_of(attend, [query, key, value], range(3), grad_out).values())
-
-
-_scaled_dot_product_flash_attention_for_cpu_backward = _flash_attention_backward
 
 BACKWARDS: dict[str, Callable[..., Any]] = {
     name: each

@@ -192,15 +192,6 @@ def affine_grid_generator_backward(grad: Tensor, size: Sequence[int], align_corn
     return gradients_of(grid, [theta, list(size), align_corners], [0], grad)[0]
 
 
-def _grid_sampler_2d_cpu_fallback_backward(
-    grad_output: Tensor, input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
-) -> tuple[Any, ...]:
-    """The gradients of `grid_sampler_2d` by its input and its grid."""
-    args = [input, grid, interpolation_mode, padding_mode, align_corners]
-    found = gradients_of(function_named("", "grid_sampler_2d"), args, range(2), grad_output)
-    return found[0], found[1]
-
-
 GRADIENTS: dict[str, Callable[..., Any]] = {
     name: each
     for name, each in globals().items()

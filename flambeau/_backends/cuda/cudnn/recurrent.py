@@ -6,7 +6,8 @@ A network's parameters lie in one piece of memory, in the library's order; `Netw
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from ctypes import byref, c_float, c_int, c_size_t, c_uint, c_ulonglong, c_void_p
 from functools import cache
 from typing import Any, NamedTuple
@@ -204,7 +205,9 @@ class _Sequences:
         _call("SetTensorNdDescriptor", made, self._kind, 3, ctypes.addressof(sizes), ctypes.addressof(strides))
         return made
 
-    def __del__(self) -> None:
+    def __del__(self, _at_the_end: Callable[[], bool] = sys.is_finalizing) -> None:
+        if _at_the_end():  # modules may be gone, and the process gives all back
+            return
         for each in self._data:
             _function("DestroyRNNDataDescriptor")(each)
         for each in self._states:

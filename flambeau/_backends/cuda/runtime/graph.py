@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import sys
+from collections.abc import Callable
 from typing import Any
 
 from .devices import on_device
@@ -143,6 +145,7 @@ class Graph:
         if recording is not None:
             own.pool.let_go(recording.pool)
 
-    def __del__(self) -> None:
-        with contextlib.suppress(Exception):  # the interpreter may be ending
-            self.reset()
+    def __del__(self, _at_the_end: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not _at_the_end():  # else modules may be gone, and the process gives all back
+            with contextlib.suppress(Exception):
+                self.reset()

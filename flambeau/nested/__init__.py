@@ -1,7 +1,9 @@
-"""Tensors of unequal lengths, under the names of `torch.nested`, in the layout `torch.jagged`.
+"""Tensors of unequal lengths, under the names of `torch.nested`.
 
-A nested tensor keeps its rows end to end in one ordinary tensor, the values, and where each row begins, the offsets.
-Ops run on the values (`_internal/rules.py`), and autograd follows them.
+In the layout `torch.jagged` rows differ in one dimension: they stand end to end in one ordinary tensor, the values, and
+the offsets say where each begins. Ops run on the values (`_internal/rules.py`), and autograd follows them. In the
+layout `torch.strided`, the default, rows may differ in all dimensions, and fewer functions take them
+(`_internal/strided_rules.py`).
 """
 
 from __future__ import annotations
@@ -12,11 +14,11 @@ from typing import Any
 import flambeau as torch
 
 from .._core.device import LAYOUTS
-from .._core.names.absent import refusal
 from .._core.tensor import Tensor
 from .._dispatch.public.namespaces import bound_to
 from ._internal.nested_tensor import NestedTensor, from_rows
 from ._internal.padding import padded
+from ._internal.strided import StridedNestedTensor, packed
 
 __all__ = [
     "as_nested_tensor",
@@ -30,11 +32,10 @@ __all__ = [
 _JAGGED, _STRIDED = LAYOUTS["jagged"], LAYOUTS["strided"]
 
 
-def _check_layout(name: str, layout: Any) -> None:
-    if layout is None or layout is _STRIDED:
-        raise refusal(f"torch.nested.{name}", "nested tensors have the layout torch.jagged: say layout=torch.jagged")
-    if layout is not _JAGGED:
+def _is_strided(layout: Any) -> bool:
+    if layout is not None and layout not in (_STRIDED, _JAGGED):
         raise RuntimeError(f"Specified layout is unsupported for nested tensors: {layout}")
+    return layout is not _JAGGED
 
 
 def nested_tensor(
@@ -45,8 +46,8 @@ def nested_tensor(
     device: Any = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
-) -> NestedTensor:
-    """A nested tensor with copies of tensors, or of lists of numbers, which differ in the size of one dimension.
+) -> NestedTensor | StridedNestedTensor:
+    """A nested tensor with copies of tensors, or of lists of numbers, which differ in their sizes.
 
     >>> rows = [flambeau.ones(2, 3), flambeau.zeros(1, 3)]
     >>> nt = flambeau.nested.nested_tensor(rows, layout=flambeau.jagged)
@@ -57,42 +58,47 @@ def nested_tensor(
             [0., 0., 0.]])
 
     Args:
-        tensor_list: tensors or lists of numbers that differ in the size of one dimension.
+        tensor_list: tensors or lists of numbers with the same number of dimensions; in the layout `torch.jagged` they
+            differ in one size alone.
         dtype: the dtype; None keeps that of the parts.
-        layout: `torch.jagged`; None means that too.
+        layout: `torch.strided` or `torch.jagged`; None means `torch.strided`.
         device: the device; None keeps that of the parts.
         requires_grad (bool): whether autograd records operations on it. Default: `False`.
         pin_memory (bool): whether the memory is page-locked. Default: `False`.
 
     Returns:
-        NestedTensor: the nested tensor.
+        NestedTensor or StridedNestedTensor: the nested tensor.
     """
-    _check_layout("nested_tensor", layout)
     with torch.no_grad():
-        made = from_rows([torch.as_tensor(each, dtype=dtype, device=device) for each in tensor_list])
+        rows = [torch.as_tensor(each, dtype=dtype, device=device) for each in tensor_list]
+        if _is_strided(layout):
+            return packed(rows, dtype).requires_grad_(requires_grad)
+        made = from_rows(rows)
     return NestedTensor(made._inner.detach().requires_grad_(requires_grad), made._offsets, ragged=made._ragged_idx)
 
 
-def as_nested_tensor(ts: Any, dtype: Any = None, device: Any = None, layout: Any = None) -> NestedTensor:
+def as_nested_tensor(
+    ts: Any, dtype: Any = None, device: Any = None, layout: Any = None
+) -> NestedTensor | StridedNestedTensor:
     """A nested tensor of tensors, or of the rows of one; gradients flow back to them.
 
     Args:
         ts: a list of tensors, or one tensor whose rows are taken.
         dtype: the dtype; None keeps that of the parts.
         device: the device; None keeps that of the parts.
-        layout: `torch.jagged`; None means that too.
+        layout: `torch.strided` or `torch.jagged`; None means `torch.strided`.
 
     Returns:
-        NestedTensor: the nested tensor.
+        NestedTensor or StridedNestedTensor: the nested tensor.
 
     Example:
         >>> torch.nested.as_nested_tensor([torch.ones(1), torch.ones(3)], layout=torch.jagged).shape[0]
         2
     """
-    if isinstance(ts, NestedTensor):
+    if isinstance(ts, (NestedTensor, StridedNestedTensor)):
         return ts if dtype is None and device is None else ts.like(ts._inner.to(device=device, dtype=dtype))
-    _check_layout("as_nested_tensor", layout)
-    return from_rows([torch.as_tensor(each, dtype=dtype, device=device) for each in ts])
+    rows = [torch.as_tensor(each, dtype=dtype, device=device) for each in ts]
+    return packed(rows, dtype) if _is_strided(layout) else from_rows(rows)
 
 
 def nested_tensor_from_jagged(
@@ -129,18 +135,20 @@ def nested_tensor_from_jagged(
     return NestedTensor(values, offsets, lengths, ragged=1 if jagged_dim is None else jagged_dim)
 
 
-def narrow(tensor: Tensor, dim: int, start: int | Tensor, length: int | Tensor, layout: Any = _STRIDED) -> NestedTensor:
+def narrow(
+    tensor: Tensor, dim: int, start: int | Tensor, length: int | Tensor, layout: Any = _STRIDED
+) -> NestedTensor | StridedNestedTensor:
     """`length` elements of each row of a tensor along `dim`, from `start` on: a window on the tensor's memory.
 
     Args:
         tensor (Tensor): the tensor; its first dimension counts the rows.
-        dim (int): the dimension to shorten.
+        dim (int): the dimension to shorten: 1 with the layout `torch.jagged`, 0 with `torch.strided`.
         start (int or Tensor): where each row's part begins.
         length (int or Tensor): how long each row's part is.
-        layout: `torch.jagged`; None means that too. Default: `torch.strided`.
+        layout: `torch.strided` or `torch.jagged`. Default: `torch.strided`.
 
     Returns:
-        NestedTensor: the nested tensor.
+        NestedTensor or StridedNestedTensor: the nested tensor.
 
     Example:
         >>> x = torch.arange(6).view(2, 3)
@@ -148,7 +156,11 @@ def narrow(tensor: Tensor, dim: int, start: int | Tensor, length: int | Tensor, 
         >>> parts.unbind()
         (tensor([0]), tensor([4, 5]))
     """
-    _check_layout("narrow", layout)
+    if _is_strided(layout):
+        if isinstance(start, Tensor) or isinstance(length, Tensor):
+            raise RuntimeError("start and length must be integers for the strided layout NT impl")
+        part: Any = packed(list(tensor.unbind())).narrow(dim, start, length)
+        return part  # type: ignore[no-any-return]
     if dim != 1:
         raise RuntimeError("Narrow with jagged layout is supported along dimension 1 alone")
     number, longest = tensor.size(0), tensor.size(1)
@@ -202,6 +214,8 @@ def to_padded_tensor(
         tensor([[1., 0.],
                 [1., 1.]])
     """
+    if isinstance(input, StridedNestedTensor):
+        return input.to_padded_tensor(padding, output_size)
     if not isinstance(input, NestedTensor):
         raise TypeError(f"to_padded_tensor(): expected a nested tensor, got {type(input).__name__}")
     return padded(input, padding, output_size)

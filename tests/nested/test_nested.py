@@ -279,8 +279,6 @@ def test_what_is_not_built_says_so() -> None:
     nested = _nested(flambeau)
     with pytest.raises(NotImplementedError, match=r"conv1d\(\) of nested tensors is not built"):
         flambeau.nn.Conv1d(4, 3, 1)(nested)
-    with pytest.raises(NotImplementedError, match=r"layout=torch\.jagged"):
-        flambeau.nested.nested_tensor([flambeau.ones(2)])
     with pytest.raises(RuntimeError, match="cannot view shape"):
         nested.view(2, 12)
     with pytest.raises(RuntimeError, match="over the dimension of the rows' lengths"):

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..._core.arrays.quick import joint_shape
 from ..._core.backend import is_array
+from ..._core.slots import SLOTS
 
 _HALF_SIZE = 2
 
@@ -107,7 +108,7 @@ def gradient_of_source(
         met = (source == pick(result)).to(grad.dtype)
         return met * pick(grad / add(is_result, met))
     zero = source == 0
-    zeros_met = pick(add(self.detach() * 0, zero.to(self.dtype)))
+    zeros_met = pick(add(SLOTS.zeros_like(self), zero.to(self.dtype)))
     only_zero = zero & (zeros_met == 1)
     # Where a position received one zero, that zero's gradient is the product of all the others.
     others = again(self, source.masked_fill(only_zero, 1))
@@ -116,6 +117,6 @@ def gradient_of_source(
 
 def _count(grad: Any, source: Any, include_self: bool, add: Combine) -> Any:
     """How many values each position is the mean of."""
-    ones = grad.detach() * 0 + 1
-    count = add(ones if include_self else ones * 0, source.detach() * 0 + 1)
+    none = SLOTS.zeros_like(grad)
+    count = add(none + 1 if include_self else none, SLOTS.zeros_like(source) + 1)
     return count.masked_fill(count == 0, 1)

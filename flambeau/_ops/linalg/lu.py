@@ -446,6 +446,11 @@ def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """The dot products of vectors along `dim`, those of `x` conjugated."""
     check_floating("linalg.vecdot", x)
+    if x._kind.dtype is not y._kind.dtype:
+        raise RuntimeError(
+            "linalg.vecdot: Expected x and y to have the same dtype, but found x of type "
+            f"{LEGACY_NAMES[x._kind.dtype]} and y of type {LEGACY_NAMES[y._kind.dtype]} instead"
+        )
     if x._array.ndim == y._array.ndim == 1:
         return x.vdot(y)
     return (conj(x) * y).sum(dim)

@@ -27,6 +27,7 @@ from ..reduce.moments import (
     widened,
     widened_tensor,
 )
+from ..shape.view import as_shape
 
 
 def _has_standard_format(tensor: Tensor) -> bool:
@@ -93,7 +94,11 @@ def _checked_shape(name: str, input: Tensor, normalized_shape: Any, **parameters
             f"{name}(): argument 'normalized_shape' (position 2) must be tuple of ints, not "
             f"{type(normalized_shape).__name__}"
         )
-    shape = tuple([int(each) for each in normalized_shape])
+    shape = tuple(normalized_shape)
+    for each in shape:
+        if type(each) is not int:
+            shape = as_shape((shape,))
+            break
     if not shape:
         raise RuntimeError(
             "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "

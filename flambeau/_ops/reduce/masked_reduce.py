@@ -32,9 +32,10 @@ def _dims(input: Tensor, dim: Dim) -> tuple[int, ...]:
     """The dimensions to reduce: none given means all of them."""
     if isinstance(dim, int):
         return (wrap_dim(int(dim), input.ndim),)
-    if dim is None or not dim:
+    dims = () if dim is None else tuple(dim)
+    if not dims:
         return tuple(range(input.ndim))
-    return tuple([wrap_dim(int(each), input.ndim) if isinstance(each, int) else each for each in dim])
+    return tuple([wrap_dim(int(each), input.ndim) if isinstance(each, int) else each for each in dims])
 
 
 def _one_dim(input: Tensor, dim: Dim) -> int:
@@ -289,6 +290,8 @@ def masked_logsumexp(
     input: Tensor, dim: Dim = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
     """log of the sum of exp of the selected elements; -inf where none is."""
+    if not isinstance(keepdim, bool):
+        raise TypeError(f"logsumexp(): argument 'keepdim' must be bool, not {type(keepdim).__name__}")
     chosen = _filled(input, mask, lambda kind: -math.inf if kind.is_complex else _extreme("logsumexp", kind, -math.inf))
     return chosen.logsumexp(_dims(input, dim), keepdim).to(dtype or input.dtype)
 

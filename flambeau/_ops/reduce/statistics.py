@@ -294,6 +294,11 @@ def histogram(
     if isinstance(bins, Tensor):
         if bins.ndim != 1 or bins.numel() == 0:
             raise RuntimeError(f"histogram(): bins must be a 1D tensor with at least one edge, got {list(bins.shape)}")
+        if bins.dtype is not input.dtype:
+            raise RuntimeError(
+                "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype "
+                f"{input.dtype} and bins for dimension 0 with dtype {bins.dtype}"
+            )
         edges: Tensor = bins
     else:
         if bins <= 0:
@@ -308,6 +313,11 @@ def histogram(
         raise RuntimeError(
             "histogram(): if weight tensor is provided it should have the same shape as the input tensor: "
             f"they have {list(weight.shape)} and {list(input.shape)}"
+        )
+    if weight is not None and weight.dtype is not input.dtype:
+        raise RuntimeError(
+            "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the same "
+            f"dtype, but got input({input.dtype}), and weight({weight.dtype})"
         )
     return store_exactly(named(HISTOGRAM, _histogram(input, edges, weight, density)), out)
 

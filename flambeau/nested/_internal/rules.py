@@ -17,7 +17,7 @@ from .padding import for_each_element, padded, unpadded
 Rule = Callable[..., Any]
 _RULES: dict[str, Rule] = {}
 
-_ALIKE = frozenset(
+ALIKE = frozenset(
     {
         "alpha_dropout", "bernoulli_", "bfloat16", "bool", "byte", "char", "clone", "contiguous", "copy_", "cpu",
         "cuda", "detach", "detach_", "double", "dropout", "dropout_", "empty_like", "fill_", "float", "full_like",
@@ -35,7 +35,7 @@ def run(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     rule = _RULES.get(name)
     if rule is not None:
         return rule(func, *args, **kwargs)
-    if name in _ALIKE or is_elementwise(name):
+    if name in ALIKE or is_elementwise(name):
         return _on_values(func, args, kwargs)
     if is_no_op(func):
         return NestedTensor._run_no_op(func, args, kwargs)

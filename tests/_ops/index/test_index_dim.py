@@ -1,4 +1,4 @@
-"""Positions along a dimension of tensors without elements: which are refused."""
+"""Positions along a dimension: those of tensors without elements, and reductions of numbers that are not finite."""
 
 from __future__ import annotations
 
@@ -33,3 +33,17 @@ def test_nothing_along_an_index(T: Any, call: Any, dim: int, shape: tuple[int, .
         index = T.tensor(positions, dtype=T.int64)
         results.append(outcome(lambda: call(T, T.empty(shape), dim, index, T.ones(size)).shape)[:2])  # noqa: B023
     return results
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("reduce", ["mean", "prod", "amax", "amin"])
+@pytest.mark.filterwarnings("ignore:.*in beta")
+@differential
+def test_gradients_of_reductions_beside_infinities(T: Any, reduce: str, include_self: bool) -> Any:
+    inf, nan = float("inf"), float("nan")
+    x = T.tensor([[1.0, inf, 2.0], [nan, 3.0, 4.0]], requires_grad=True)
+    source = T.tensor([[1.0, 2.0, inf], [3.0, nan, 1.0]], requires_grad=True)
+    by_index = x.index_reduce(1, T.tensor([0, 0, 1]), source, reduce, include_self=include_self)
+    places = T.tensor([[0, 0, 1], [1, 1, 2]])
+    scattered = x.scatter_reduce(1, places, source, reduce, include_self=include_self)
+    return [T.autograd.grad(each.sum(), (x, source)) for each in (by_index, scattered)]

@@ -14,6 +14,7 @@ from ...._core.tensor import Tensor
 from ...._dispatch.arguments.precision import in_single
 from ...._dispatch.dispatch import Array, primitive
 from ...._dispatch.public.registry import public
+from ...shape.view import as_shape
 from ..pool.pool_window import Sizes
 from .grid_sample import default_corners
 
@@ -60,7 +61,7 @@ _affine_grid_generator.is_linear = True
 @public(method=False)
 def affine_grid_generator(theta: Tensor, size: Any, align_corners: bool) -> Tensor:
     """`nn.functional.affine_grid`, without checks of the arguments."""
-    sizes = tuple([int(each) for each in size])
+    sizes = as_shape((tuple(size),))
     if len(sizes) not in (4, 5):
         raise RuntimeError(f"AffineGridGenerator needs 4d (spatial) or 5d (volumetric) inputs. Got size {list(sizes)}")
     if theta._array.shape[0] != sizes[0]:
@@ -76,7 +77,7 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
     corners = default_corners(align_corners)
     if theta._kind.dtype.category != FLOAT:
         raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
-    sizes = tuple([int(each) for each in size])
+    sizes = as_shape((tuple(size),))
     rank = len(sizes) - 2
     if rank not in (2, 3):
         raise NotImplementedError(

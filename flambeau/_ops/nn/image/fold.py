@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ...._backends import arrays
 from ...._core.dtype import INTEGER, LEGACY_NAMES
 from ...._core.geometry.moving_windows import Geometry, Shape, correlated_sizes
@@ -57,10 +59,14 @@ def _col2im(
     return images if self.ndim == 3 else images[0]
 
 
+_LISTS = (tuple, list, dict, bytes, Tensor, np.ndarray)
+"""What is a list of numbers, though it may hold but one."""
+
+
 def _pair(function: str, argument: str, position: int, value: Any) -> Shape:
     if type(value) is int and -(2**63) <= value < 2**63:  # the usual case, without a call
         return value, value
-    entries = tuple(value) if isinstance(value, (tuple, list, dict, bytes)) else (value, value)
+    entries = tuple(value) if isinstance(value, _LISTS) else (value, value)
     numbers = []
     for place, each in enumerate(entries):
         number = integer(each, place)

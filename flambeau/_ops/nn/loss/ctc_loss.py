@@ -19,6 +19,7 @@ from ...._dispatch.one_by_one import one_by_one
 from ...._dispatch.public.registry import public
 from ...create.constants import tensor
 from ...index.masked import where
+from ...shape.view import as_ints
 from .common import reduce_losses, reduction_number
 
 Lengths = tuple[int, ...]
@@ -181,7 +182,7 @@ def _alignments(
 
 def _as_lengths(name: str, lengths: Any) -> Lengths:
     if not isinstance(lengths, Tensor):
-        return tuple(int(each) for each in lengths)
+        return as_ints(tuple(lengths))
     if lengths._kind.dtype.category != INTEGER:
         raise RuntimeError(f"{name} must be integral: got {lengths.dtype}")
     if lengths._kind.dataless:

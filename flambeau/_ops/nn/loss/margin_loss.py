@@ -271,7 +271,7 @@ def _label_violations(scores: Array, target: Array, flags: Array) -> Array:
     marked = _marked(target)
     own = np.take_along_axis(scores, np.where(marked, target, 0), 1)
     short = _above_zero(1 - own[:, :, None] + scores[:, None, :])
-    return short * (marked[:, :, None] & ~flags[:, None, :])
+    return np.where(marked[:, :, None] & ~flags[:, None, :], short, short.dtype.type(0))
 
 
 _SECOND_OF_MANY = no_derivative("multilabel_margin_loss_backward")

@@ -236,7 +236,8 @@ def avg_pool3d(
 
 
 def _power_mean(rank: int, input: Tensor, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool) -> Tensor:
-    kernel = (kernel_size,) * rank if is_integer(kernel_size) else tuple(kernel_size)
+    is_number = is_integer(kernel_size) and (rank == 1 or not isinstance(kernel_size, (Tensor, np.ndarray)))
+    kernel = (kernel_size,) * rank if is_number else tuple(kernel_size)
     if len(kernel) != rank:
         raise (RuntimeError if rank == 1 else ValueError)(
             f"lp_pool{rank}d: kernel_size has {len(kernel)} values (expected {rank}): {list(kernel)}"

@@ -16,6 +16,7 @@ from ...._dispatch.axes import Images
 from ...._dispatch.dispatch import Array, Primitive, primitive
 from ...._dispatch.public.registry import public
 from ...reduce.reductions import no_kernel
+from ...shape.view import as_ints
 from .max_pool import check_places, picked
 from .pool_window import Sizes, images_last, laid_out
 
@@ -49,7 +50,8 @@ _OPS = {rank: _putting_back(rank) for rank in (2, 3)}
 
 
 def _numbers(value: Any, rank: int) -> Sizes:
-    return tuple(value) if isinstance(value, Iterable) else (value,) * rank
+    numbers = tuple(value) if isinstance(value, Iterable) else (value,) * rank
+    return as_ints(numbers) if rank == 3 else numbers
 
 
 def _output_size(shape: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, wanted: Any) -> Sizes:

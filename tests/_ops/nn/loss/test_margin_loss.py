@@ -203,3 +203,10 @@ def test_targets_of_binary_cross_entropy_are_probabilities(T: Any, target: float
     x, y = T.tensor([0.5, 0.2]), T.tensor([0.5, target])
     loss = T.nn.functional.binary_cross_entropy
     return outcome(lambda: loss(x, y), "all elements of target should be between 0 and 1"), loss(x, x)
+
+
+@differential
+def test_infinite_scores_of_labels_are_left_out(T: Any) -> Any:
+    x = T.tensor([[1.0, float("inf"), -2.0], [3.0, 4.0, -float("inf")]], requires_grad=True)
+    loss = T.nn.functional.multilabel_margin_loss(x, T.tensor([[1, -1, 0], [2, 0, -1]]), reduction="none")
+    return loss, T.autograd.grad(loss.sum(), x)

@@ -170,7 +170,7 @@ class StridedNestedTensor(Carrier):
 
     @property
     def layout(self) -> Any:
-        """`torch.strided`."""
+        """The layout, which is `torch.strided`."""
         return LAYOUTS["strided"]
 
     def _nested_tensor_size(self) -> Tensor:

@@ -101,8 +101,8 @@ class _Process:
 class _Talk:
     """A context in which a worker is talked to: an error in it ends all workers.
 
-    No generator: the frame of one would hold its error, whose traceback holds the frame, and with it the iterator, until
-    the next garbage collection.
+    No generator: on Python 3.12 its frame holds the error, whose traceback holds the frame, and with it the iterator,
+    until the next garbage collection.
     """
 
     __slots__ = ("_pool", "_worker")

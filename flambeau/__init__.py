@@ -14,7 +14,6 @@ from typing import Any
 from ._core.process.collector import collector_paused as _collector_paused
 
 with _collector_paused():
-    from . import autograd
     from ._backends.cpu import lowerings as _cpu_lowerings
     from ._core.backend import backend_of as _backend_of
     from ._core.device import LAYOUTS, MEMORY_FORMATS, device, layout, memory_format
@@ -30,15 +29,7 @@ with _collector_paused():
     from ._dispatch.public.overrides import DisableTorchFunctionSubclass
     from ._dispatch.public.registry import in_namespace as _in_namespace
     from ._dispatch.public.registry import public_function as _public_function
-    from ._dispatch.public.settings import (
-        are_deterministic_algorithms_enabled,
-        get_deterministic_debug_mode,
-        is_deterministic_algorithms_warn_only_enabled,
-        set_deterministic_debug_mode,
-        use_deterministic_algorithms,
-    )
     from ._wiring import fill as _fill_slots
-    from .autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 
 _cpu_lowerings.push()
 _fill_slots()
@@ -101,6 +92,15 @@ _LATER = {
     **_SETTINGS,
     **dict.fromkeys(_AUTOCAST, "_dispatch.arguments.autocast"),
     **dict.fromkeys(_OLDER_AUTOCAST, "amp._deprecated"),
+    "are_deterministic_algorithms_enabled": "_dispatch.public.settings",
+    "get_deterministic_debug_mode": "_dispatch.public.settings",
+    "is_deterministic_algorithms_warn_only_enabled": "_dispatch.public.settings",
+    "set_deterministic_debug_mode": "_dispatch.public.settings",
+    "use_deterministic_algorithms": "_dispatch.public.settings",
+    "enable_grad": "autograd.grad_mode",
+    "inference_mode": "autograd.grad_mode",
+    "no_grad": "autograd.grad_mode",
+    "set_grad_enabled": "autograd.grad_mode",
     "autocast": "amp.autocast_mode",
     "Generator": "_core.generator",
     "default_generator": "_core.generator",

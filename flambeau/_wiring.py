@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
+from ._core.process.collector import collector_paused
 from ._core.slots import SLOTS
 
 _FUNCTIONS = {
@@ -70,7 +71,8 @@ def _on_first_call(slot: str, place: str) -> Callable[..., Any]:
 
     def call(*args: Any, **kwargs: Any) -> Any:
         module, name = place.split(":")
-        function = getattr(importlib.import_module(f"{__package__}.{module}"), name)
+        with collector_paused():
+            function = getattr(importlib.import_module(f"{__package__}.{module}"), name)
         setattr(SLOTS, slot, function)
         return function(*args, **kwargs)
 

@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
 from .._core.backend import FUNCTIONS, NO_FUNCTIONS
-from .._core.geometry.moving_windows import Geometry, Shape
 from .._core.process.reproducibility import REPRODUCIBILITY
+
+if TYPE_CHECKING:  # a program without convolutions does without the file
+    from .._core.geometry.moving_windows import Geometry, Shape
 
 Array = Any
 Declared = TypeVar("Declared", bound=Callable[..., Any])

@@ -17,7 +17,6 @@ from typing import Any
 from .._core.backend import backend_of
 from .._core.process.collector import collector_paused
 from .._core.process.reproducibility import REPRODUCIBILITY
-from .families import PLACES
 
 FAMILIES: dict[str, Any] = {}
 """The modules that were asked for, None for those that are not there."""
@@ -154,6 +153,8 @@ def compiles() -> bool:
 
 
 def _imported(family: str) -> Any:
+    from .families import PLACES
+
     with collector_paused():
         module = importlib.import_module(f"flambeau._backends.cpu.{PLACES[family]}")
         if compiles():  # large results are to come from the pool
@@ -164,6 +165,8 @@ def _imported(family: str) -> Any:
 @contextmanager
 def numpy_only() -> Iterator[None]:
     """Run NumPy's kernels alone, in all threads: the reference that the others are compared with."""
+    from .families import PLACES
+
     global _enabled
     before, _enabled = _enabled, False
     families = dict(FAMILIES)

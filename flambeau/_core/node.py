@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import count
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from .backend import LARGE
 from .hooks import NodeHooks, RemovableHandle
@@ -33,14 +33,16 @@ new_node: Any = object.__new__
 """Makes a node without `__init__`; `initialise` fills it."""
 
 
-class InputMetadata(NamedTuple):
+class InputMetadata:
     """Shape, dtype and device of a gradient; of what is no tensor, dtype and device are None."""
 
-    shape: Size
-    dtype: Any
-    device: Any
-    is_nested_tensor: bool = False
-    is_cpp_nested_tensor: bool = False
+    __slots__ = ("device", "dtype", "shape")
+
+    is_nested_tensor: ClassVar[bool] = False
+    is_cpp_nested_tensor: ClassVar[bool] = False
+
+    def __init__(self, shape: Size, dtype: Any, device: Any) -> None:
+        self.shape, self.dtype, self.device = shape, dtype, device
 
 
 class Node:

@@ -52,8 +52,8 @@ class Slots:
     """The text of a tensor."""
     tensor_html: Callable[[Any], str | None]
     """What notebooks show of a tensor."""
-    out_of_memory: Callable[[BaseException, int], BaseException]
-    """`(error, bytes)`: the error that says why so many bytes could not be had, and who holds the others."""
+    out_of_memory: Callable[..., BaseException]
+    """`(error, bytes=None)`: the error that says why so many bytes could not be had, and who holds the others."""
     run_on_sparse: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
     """`(function, args, kwargs)`: a public function, of arguments among which are sparse tensors."""
     distributed_function: Callable[[str], Callable[..., Any]]

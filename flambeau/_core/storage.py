@@ -15,8 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from .arrays.abstract import empty_meta
-from .arrays.byte_order import bytes_of_buffer
 from .backend import backend_at, backend_of_array, is_array, is_installed, moved, read, to_host
 from .device import CPU, META, device, usable_device
 from .dtype import dtype
@@ -171,6 +169,8 @@ class UntypedStorage:
         if isinstance(content, int) and content < 0:
             raise RuntimeError(f"a storage cannot have a negative size: {content}")
         if place.dataless:
+            from .arrays.abstract import empty_meta
+
             nbytes = content if isinstance(content, int) else content.nbytes
             return _new_storage(empty_meta((nbytes,), _BYTE), place, nbytes)
         memory = _bytes(np.zeros, content) if isinstance(content, int) else content
@@ -183,6 +183,8 @@ class UntypedStorage:
         """A storage with a copy of `count` numbers in `buffer`, which has them in `byte_order`: "big", "little" or
         "native". Of a negative count: all.
         """
+        from .arrays.byte_order import bytes_of_buffer
+
         return storage_of(bytes_of_buffer(buffer, byte_order, count, offset, dtype))
 
     @staticmethod

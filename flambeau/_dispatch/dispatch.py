@@ -15,7 +15,6 @@ gradient. Formulas work on tensors, with Flambeau's own ops, so that derivatives
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
@@ -30,8 +29,6 @@ from .._core.process.caller import GENERATED, PACKAGE
 from .._core.process.reproducibility import REPRODUCIBILITY
 from .._core.slots import SLOTS
 from .._core.tensor import DEFAULT, INFERENCE, MULTI_OUTPUT, NO_GRAD, Tensor, View
-from .abstract.fake import FakeTensorDeviceMismatchError
-from .abstract.meta import run_without_data
 from .axes import ELEMENTS_OF_FIRST, Axes
 from .call import results
 from .call.primitive import CALLS, short_call
@@ -221,6 +218,8 @@ class Primitive(Op, Generic[P, Results]):
             return REPRODUCIBILITY.kernel_of(self)(*arrays)
         if not place.dataless:
             return run_widened(REPRODUCIBILITY.kernel_of(self), arrays)
+        from .abstract.meta import run_without_data
+
         return run_without_data(self, arrays, place)
 
     def _wrap(self, array: Any, source: Tensor, modes: Any, many: bool) -> Tensor:
@@ -355,6 +354,8 @@ def after(op: Any, args: Sequence[Any], outputs: list[Tensor], modes: Any) -> No
 def note_traceback(node: Node | None) -> None:
     """Keep on a node the stack of the call that recorded it."""
     if node is not None:
+        import traceback
+
         stack = traceback.extract_stack()
         while stack and stack[-1].filename.startswith((PACKAGE, GENERATED)):
             stack.pop()  # the user's own line comes last
@@ -369,6 +370,8 @@ def leading(name: str, first: Tensor, second: Tensor) -> Tensor:
         return first
     if first._kind.shown is CPU and not first._array.ndim:
         return second
+    from .abstract.fake import FakeTensorDeviceMismatchError
+
     refusal = FakeTensorDeviceMismatchError if is_fake(first._kind.device) else RuntimeError
     raise refusal(
         f"Expected all tensors to be on the same device, but found at least two devices, {first.device} and "

@@ -39,7 +39,6 @@ from .._core.modes import THREAD, Ruled
 from .._core.node import OpNode
 from .._core.process.reproducibility import REPRODUCIBILITY
 from .._core.tensor import DIRECT_TYPES, PLAIN_TYPES, Tensor
-from .abstract.meta import arranged_dataless
 from .arguments.autocast_rules import ELEMENTWISE_DEVICES, Autocast, rules_of
 from .arguments.casting_calls import operands
 from .arguments.promotion import is_number, result_type_of
@@ -475,6 +474,8 @@ def run_unary(op: Elementwise, input: Tensor) -> Tensor:
     kind = input._kind.plain
     prepared, result_kind, large = op.table.get(kind) or op.entry(kind)
     if kind.dataless:
+        from .abstract.meta import arranged_dataless
+
         array = arranged_dataless(input._array.shape, result_kind.dtype.numpy, input._array)
     else:
         array = (prepared if input._array.size < LARGE else large)(content(input))
@@ -507,6 +508,8 @@ def run_binary(op: Elementwise, left: Any, right: Any) -> Tensor:
     kind = kind_of(common, place)
     body, result_kind, large = op.table.get(kind) or op.entry(kind)
     if place.dataless:
+        from .abstract.meta import arranged_dataless
+
         operands = [each._array for each in (left, right) if isinstance(each, Tensor)]
         try:
             shape = joint_shape(*[each.shape for each in operands])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._core.arrays.abstract import meta_array
 from .._core.kind import Kind, kind_of_array
 from .._core.modes import THREAD
 from .._core.tensor import Tensor
@@ -45,5 +44,7 @@ def factory(name: str) -> Callable[[Kernel], Factory]:
 def constant(array: Any, kind: Kind) -> Any:
     """A tensor of data from outside."""
     if kind.dataless:
+        from .._core.arrays.abstract import meta_array
+
         return meta_array(array)
     return array if type(array) is kind.backend.array_class else kind.backend.from_host(array)

@@ -14,7 +14,6 @@ from .._core.modes import THREAD
 from .._core.process.caller import warn_user_once
 from .._core.slots import SLOTS
 from .._core.tensor import Tensor, new_counter
-from .._core.text.memory_errors import out_of_memory
 from .._dispatch.public.overrides import has_users_override, run_override, users_overriding
 from . import graph
 from .engine import run_backward
@@ -282,7 +281,7 @@ def _implicit_gradient(output: Any) -> Tensor:
         try:  # what `filled` gives
             return Tensor._from_parts((number_as(1, kind.dtype.numpy), kind, new_counter()))
         except MemoryError as error:
-            raise out_of_memory(error) from None
+            raise SLOTS.out_of_memory(error) from None
     gradient: Tensor = _constants().filled(output._array.shape, kind, 1)
     return gradient
 

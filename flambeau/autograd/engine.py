@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from heapq import heappop, heappush, heappushpop
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,20 +21,20 @@ from .._core.device import contiguous_format, strided
 from .._core.geometry.layout import is_dense
 from .._core.modes import THREAD, recording
 from .._core.node import Node, OpNode
-from .._core.process.another_stack import on_another_stack
 from .._core.process.locks import new_reentrant_lock
 from .._core.process.tracebacks import leave_out_library
 from .._core.slots import SLOTS
 from .._core.tensor import Tensor, View
-from .._core.text.memory_errors import out_of_memory
 from .._dispatch.arguments.broadcast import expandable, sum_to_shape
 from .._dispatch.axes import ELEMENTS_OF_FIRST
 from .._dispatch.call.cast import cast
 from .._dispatch.dispatch import Array, primitive
 from .._dispatch.writer import writer
 from ._hook_calls import run_hooks_on, run_post_hooks, run_pre_hooks
-from ._late_casts import LateCasts
 from .anomaly_mode import run_watched
+
+if TYPE_CHECKING:
+    from ._late_casts import LateCasts
 
 Target = Any
 """Where an edge leads: a node, or a leaf tensor."""
@@ -77,14 +77,19 @@ def run_backward(
         modes.backward_pass = own = _Pass(roots, inputs, keep_graph, accumulate_grad, uses)
         join = SLOTS.join_streams
         leave = None if join is None else join([each.sequence for each in own.expected if isinstance(each, Node)])
-        results = own.run() if own.depth % _DEEPEST or not own.depth else on_another_stack(own.run)
+        if own.depth % _DEEPEST or not own.depth:
+            results = own.run()
+        else:
+            from .._core.process.another_stack import on_another_stack
+
+            results = on_another_stack(own.run)
         for callback in own.callbacks:
             callback()
         if leave is not None:
             leave()
         return results
     except MemoryError as error:
-        raise out_of_memory(error) from None
+        raise SLOTS.out_of_memory(error) from None
     except Exception as error:
         leave_out_library(error)
         raise
@@ -235,7 +240,10 @@ class _Pass:
                             and expected[target] == 1
                             and target._extra is None
                         ):
-                            late = self.late = self.late or LateCasts()
+                            if late is None:
+                                from ._late_casts import LateCasts
+
+                                late = self.late = LateCasts()
                             if late.takes(target, result, self.reach_leaf):
                                 continue
                         returned, result = result, checked(result, target, number, node)

@@ -6,12 +6,12 @@ the op first runs: that may start a compiler.
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 from ..._core.backend import Kernel, backend_of
 from ..families import by_family
 from ..tiers import generated, library
-from .convolution import tiers as convolution
 
 _LOWERINGS = by_family(
     packed_weights="int8pack_mm int4pack_mm",
@@ -87,7 +87,7 @@ def _find(name: str) -> Any:
 
 def _choosing(name: str) -> Kernel:
     """A function that chooses among families, which it loads itself."""
-    found: Kernel = getattr(convolution, name)
+    found: Kernel = getattr(importlib.import_module(f"{__package__}.convolution.tiers"), name)
     return found
 
 

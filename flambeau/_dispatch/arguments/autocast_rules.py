@@ -10,7 +10,7 @@ A rule is a word, a condition, or a function that is called with the function's 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from ..._core.dtype import float32
 
@@ -20,12 +20,15 @@ the precision); in the widest dtype of the inputs (what only brings tensors toge
 caller says otherwise (sums and their kin)."""
 
 
-class FullIf(NamedTuple):
+class FullIf:
     """In float32 if an argument is one of some values: `among` them, or else if it is none of them."""
 
-    parameter: str
-    values: tuple[Any, ...]
-    among: bool
+    __slots__ = ("among", "parameter", "values")
+
+    def __init__(self, parameter: str, values: tuple[Any, ...], among: bool) -> None:
+        self.parameter = parameter
+        self.values = values
+        self.among = among
 
 
 def lower_result(body: Any, args: Any, kwargs: Any, caster: Any) -> Any:

@@ -120,9 +120,9 @@ class Caster:
         def call(*args: Any, **kwargs: Any) -> Any:
             targets = wanted
             if condition is not None:
-                position, (parameter, values, among) = condition
-                value = args[position] if len(args) > position else kwargs.get(parameter)
-                if (value in values) is not among:
+                position, asked = condition
+                value = args[position] if len(args) > position else kwargs.get(asked.parameter)
+                if (value in asked.values) is not asked.among:
                     targets = unchanged
             is_ruled = False
             cast = []

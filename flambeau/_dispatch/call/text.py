@@ -30,7 +30,7 @@ NAMES: Mapping[str, Any] = {
 OUTSIDE_THE_GRAPH = ("output._requires_grad = False", "output._grad_fn = None")
 """What a tensor has that no node made."""
 
-_ALWAYS = ("output._output_nr = 0", "output._grad = None", "output._extra = None")
+_ALWAYS = ("output._output_nr = 0", "output._grad = output._extra = None")
 
 
 def new_tensor(array: str, of_type: str = "Tensor", place: Sequence[str] = OUTSIDE_THE_GRAPH) -> list[str]:

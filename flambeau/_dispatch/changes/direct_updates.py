@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -33,14 +33,17 @@ _MOST_EXACT = 2**53
 """Integers up to here are numbers of a kernel."""
 
 
-class Update(NamedTuple):
+class Update:
     """An update of a first array by others of its dtype and shape, and by numbers."""
 
-    in_place: Callable[..., object]
-    """(target, *others): by NumPy's functions."""
-    body: Callable[..., Any]
-    """(target, *others, *numbers): the new elements, for a generated kernel; with the same bits."""
-    numbers: tuple[Any, ...]
+    __slots__ = ("body", "in_place", "numbers")
+
+    def __init__(self, in_place: Callable[..., object], body: Callable[..., Any], numbers: tuple[Any, ...]) -> None:
+        self.in_place = in_place
+        """(target, *others): by NumPy's functions."""
+        self.body = body
+        """(target, *others, *numbers): the new elements, for a generated kernel; with the same bits."""
+        self.numbers = numbers
 
 
 def can_write(target: Any, *others: Any) -> bool:

@@ -19,7 +19,6 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..._core.arrays.abstract import NeedsData
 from ..._core.device import device, layout, memory_format
 from ..._core.dtype import INTEGER, LEGACY_NAMES, dtype, is_packed
 from ..._core.names.error_classes import OutOfMemoryError
@@ -480,6 +479,8 @@ def _raise_better(error: Exception, name: str, values: Mapping[str, Any], functi
         return
     if isinstance(error, MemoryError):
         raise out_of_memory(error) from None
+    from ..._core.arrays.abstract import NeedsData
+
     if isinstance(error, NeedsData):
         _refuse_without_data(name, values)
     if name.startswith("nn.functional.") and isinstance(error, ValueError) and _is_meant(error):

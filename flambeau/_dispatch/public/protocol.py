@@ -10,7 +10,7 @@ import functools
 import linecache
 from collections.abc import Callable, Mapping
 from types import MappingProxyType, MethodType
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from ..._core.modes import THREAD, Ruled
 from ..._core.process.caller import GENERATED, warn_user
@@ -55,19 +55,24 @@ def {name}({parameters}):
 """
 
 
-class _Spelling(NamedTuple):
+class _Spelling:
     """The parameters of a function, as its source spells them."""
 
-    listed: list[str]
-    """In the head of the function."""
-    positional: list[str]
-    """What is passed on by position."""
-    by_name: list[str]
-    """What is passed on by name."""
-    keywords: list[str]
-    """What is passed on by name, as entries of a dictionary."""
-    variadic: str | None
-    """The parameter that takes further positions, such as `*size`."""
+    __slots__ = ("by_name", "keywords", "listed", "positional", "variadic")
+
+    def __init__(
+        self, listed: list[str], positional: list[str], by_name: list[str], keywords: list[str], variadic: str | None
+    ) -> None:
+        self.listed = listed
+        """In the head of the function."""
+        self.positional = positional
+        """What is passed on by position."""
+        self.by_name = by_name
+        """What is passed on by name."""
+        self.keywords = keywords
+        """What is passed on by name, as entries of a dictionary."""
+        self.variadic = variadic
+        """The parameter that takes further positions, such as `*size`."""
 
 
 def _spelling(parameters: list[Any], late: list[str], has_synonyms: bool, has_older: bool) -> _Spelling:

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from .._core.names.absent import Table
 from . import _registry
 from ._entry import compile
-from ._marks import disable, is_compiling, reset, trust
+from ._marks import disable, is_compiling, is_exporting, reset, trust
 from ._stance import set_stance
 
 __all__ = [
@@ -52,7 +52,7 @@ __getattr__, __dir__ = (
 
 
 def is_dynamo_compiling() -> bool:
-    """Whether a call is being recorded for a program: `is_compiling` under another name.
+    """Whether this code is part of a compiled function: `is_compiling`, but not in an export.
 
     Returns:
         bool: whether it is.
@@ -61,20 +61,7 @@ def is_dynamo_compiling() -> bool:
         >>> torch.compiler.is_dynamo_compiling()
         False
     """
-    return is_compiling()
-
-
-def is_exporting() -> bool:
-    """Whether this code is being exported: never.
-
-    Returns:
-        bool: False.
-
-    Example:
-        >>> torch.compiler.is_exporting()
-        False
-    """
-    return False
+    return is_compiling() and not is_exporting()
 
 
 def allow_in_graph(fn: Any) -> Any:

@@ -10,7 +10,7 @@ import inspect
 import sys
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol, TypeVar, overload
 
 
@@ -64,6 +64,8 @@ class _Inside(threading.local):
     def __init__(self) -> None:
         self.count = [0]
         """A list, so that one look-up by thread is enough to change it."""
+        self.exports = 0
+        """How many exports this thread is in."""
 
     @property
     def calls(self) -> int:
@@ -84,8 +86,31 @@ def run_inside(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict
         count[0] -= 1
 
 
+@contextlib.contextmanager
+def exporting() -> Iterator[None]:
+    """A context in which code is run to be exported, which it can ask for by `is_exporting`."""
+    _INSIDE.exports += 1
+    try:
+        yield
+    finally:
+        _INSIDE.exports -= 1
+
+
+def is_exporting() -> bool:
+    """Whether this code runs in `torch.export.export`: libraries leave out then what no graph can hold.
+
+    Returns:
+        bool: whether it does.
+
+    Example:
+        >>> torch.compiler.is_exporting()
+        False
+    """
+    return _INSIDE.exports > 0
+
+
 def is_compiling() -> bool:
-    """Whether this code is part of a compiled function: in every call of it, so that all do the same.
+    """Whether this code is part of a compiled function, in every call of it, so that all do the same, or is exported.
 
     >>> flambeau.compile(lambda x: x + flambeau.compiler.is_compiling())(flambeau.tensor(1))
     tensor(2)
@@ -95,6 +120,8 @@ def is_compiling() -> bool:
     Returns:
         bool: whether it is.
     """
+    if _INSIDE.exports:
+        return True
     if not _INSIDE.count[0]:
         return False
     frame = sys._getframe(1)

@@ -9,6 +9,7 @@ from typing import Any
 
 from .._core.tensor import Tensor
 from ..compiler._errors import UserError, UserErrorType
+from ..compiler._marks import exporting
 from ..fx._lowering import AxisPlace, DataDependent, Lowering, SizeDependent
 from ..fx.graph import Graph
 from ..fx.graph_module import GraphModule
@@ -108,8 +109,9 @@ class _Export:
             for each in wanted:
                 axes.setdefault(each.name, []).append(Place(each.leaf, each.dim, each.size.factor, each.size.shift))
             try:
-                smallest = {each.name: each.min for each in wanted}
-                samples = sample(self.mod, self.args, self.kwargs, axes, CallTrace, smallest)
+                bounds = {each.name: (each.min, each.max) for each in wanted}
+                with exporting():
+                    samples = sample(self.mod, self.args, self.kwargs, axes, CallTrace, bounds)
                 return wanted, self._lowered(samples, wanted)
             except DataDependent:
                 raise

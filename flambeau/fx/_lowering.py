@@ -160,12 +160,18 @@ class Lowering:
         """What makes a tensor of data from Python: a copy of a constant, or a range, which may depend on sizes."""
         arrays = [each.args[0] for each in calls]
         dtype = calls[0].args[1].dtype
-        if _is_range(arrays) and (self.finds_ranges or any(each.shape != arrays[0].shape for each in arrays)):
-            start, step = int(arrays[0][0]), int(arrays[0][1]) - int(arrays[0][0])
-            end = self._size(self._merged([start + step * len(each) for each in arrays], ()))
-            return self._made(
+        rows = [each.ravel() for each in arrays if each.ndim and each.size == max(each.shape)]
+        differ = any(each.shape != arrays[0].shape for each in arrays)
+        if len(rows) == len(arrays) and _is_range(rows) and (differ or (self.finds_ranges and arrays[0].ndim == 1)):
+            start, step = int(rows[0][0]), int(rows[0][1]) - int(rows[0][0])
+            end = self._size(self._merged([start + step * len(each) for each in rows], ()))
+            made = self._made(
                 overload_named("aten", "arange", "start_step"), (start, end, step), {"dtype": dtype, "device": "cpu"}
             )
+            if arrays[0].ndim == 1:
+                return made
+            shape = self._argument(self._merged([list(each.shape) for each in arrays], ()))
+            return self._made(overload_named("aten", "view", "default"), (made, shape), {})
         if any(each.shape != arrays[0].shape for each in arrays):
             raise SizeDependent(f"data from Python has another shape at other sizes{calls[0].where()}")
         if not arrays[0].ndim:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -15,6 +16,10 @@ from ..random import get_rng_state, set_rng_state
 from ..utils._pytree import tree_flatten, tree_unflatten
 from ._element_types import tensor_over
 from .errors import OnnxExporterError
+
+Bounds = tuple[int, int]
+"""The smallest and the largest size of an axis."""
+_ANY: Bounds = (1, sys.maxsize)
 
 
 class Place(NamedTuple):
@@ -38,13 +43,13 @@ class Samples(NamedTuple):
 
 def sample(
     model: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], axes: Mapping[str, Sequence[Place]],
-    new_trace: Callable[[], Trace], smallest: Mapping[str, int] | None = None,
+    new_trace: Callable[[], Trace], bounds: Mapping[str, Bounds] | None = None,
 ) -> Samples:  # fmt: skip
     """Run the model as given, then at other sizes of each axis, and of all of them together.
 
-    Sizes are doubled first, since many models want multiples; the last run has odd ones if the model allows that. If
-    the smallest sizes are given, two further runs tell functions apart, where the model runs with them: one that has a
-    least value shows at the smallest, a division that rounds at one less than a multiple.
+    Sizes are doubled first, since many models want multiples; the last run has odd ones if the model allows that. Where
+    there are `bounds`, sizes stay within them, and two further runs tell functions apart, if the model runs with them:
+    one with a least value shows at the smallest sizes, a division that rounds at one less than a multiple.
     """
     leaves, structure = tree_flatten((list(args), dict(kwargs)))
     given = {name: _size(leaves, places) for name, places in axes.items()}
@@ -63,9 +68,10 @@ def sample(
     try:
         # A size of 1 is broadcast: what happens then says nothing about other sizes.
         base = {name: max(size, 2) for name, size in given.items()}
+        others = {name: _other_sizes(size, (bounds or {}).get(name, _ANY)) for name, size in base.items()}
         first, inputs = run(base)
         runs, seen = [first], [base]
-        for sizes in _variations(base, run):
+        for sizes in _variations(base, others, run):
             try:
                 runs.append(run(sizes)[0])
             except Exception as error:
@@ -73,8 +79,9 @@ def sample(
                     f"the model does not run when its dynamic axes have the sizes {_said(sizes)}: {error}"
                 ) from error
             seen.append(sizes)
-        least = {name: max(size, 2) for name, size in (smallest or {}).items()}
-        for sizes in ({name: 2 * base[name] - 1 for name in least}, least):
+        least = {name: max(low, 2) for name, (low, _) in (bounds or {}).items()}
+        odd = {name: max(others[name][0] - 1 if others[name] else 0, size) for name, size in least.items()}
+        for sizes in (odd, least):
             if sizes and sizes not in seen and _runs(run, sizes):
                 runs.append(run(sizes)[0])
                 seen.append(sizes)
@@ -83,26 +90,49 @@ def sample(
     return Samples(runs, {name: tuple(each[name] for each in seen) for name in axes}, inputs)
 
 
-def _variations(base: dict[str, int], run: Callable[[Mapping[str, int]], Any]) -> list[dict[str, int]]:
+def _other_sizes(size: int, bounds: Bounds) -> list[int]:
+    """Sizes that an axis takes in further runs, the best one first; none if it may only have the size that it has."""
+    low, high = bounds
+    wanted = [2 * size, 2 * size + 1, 3 * size]
+    if high < wanted[-1]:
+        wanted += [(size + high) // 2, size // 2, size - 1, low]
+    within = [each for each in dict.fromkeys(wanted) if max(low, 2) <= each < high and each != size]
+    return within if high in (size, sys.maxsize) else [*within, high]  # at the end of a table a slice is all of it
+
+
+def _variations(
+    base: dict[str, int], others: Mapping[str, list[int]], run: Callable[[Mapping[str, int]], Any]
+) -> list[dict[str, int]]:
     """The sizes of the further runs; axes that can only change together do so."""
-    if not base:
+    moving = [name for name in base if others[name]]
+    if not moving:
         return []
     groups: list[list[str]] = []
     bound: list[str] = []
-    for name, size in base.items():
-        if _runs(run, base | {name: 2 * size}):
+    for name in moving:
+        runs = [size for size in others[name][:2] if _runs(run, base | {name: size})]
+        alike = [size for size in runs if _has_ops_of(run, base, base | {name: size})]
+        if runs:
             groups.append([name])
+            others[name].sort(key=lambda size, best=(alike or runs)[0]: size != best)  # type: ignore[misc]
         else:
             bound.append(name)
     if bound:
         groups.append(bound)
-    alone = [base | {name: 2 * base[name] for name in group} for group in groups]
-    together = [
-        {name: 2 * size + 1 for name, size in base.items()},
-        {name: 3 * size for name, size in base.items()},
-    ]
+    alone = [base | {name: others[name][0] for name in group} for group in groups]
+    count = max(len(others[name]) for name in moving)
+    together = [base | {name: _at(others[name], number) for name in moving} for number in range(1, max(count, 2))]
     last = next((each for each in together if _runs(run, each)), together[-1])
     return [*alone, last] if len(groups) > 1 else [alone[0], last]
+
+
+def _has_ops_of(run: Callable[[Mapping[str, int]], Any], base: Mapping[str, int], sizes: Mapping[str, int]) -> bool:
+    first, other = ([call.op for call in run(each)[0].trace.calls] for each in (base, sizes))
+    return first == other
+
+
+def _at(sizes: list[int], number: int) -> int:
+    return sizes[min(number, len(sizes) - 1)]
 
 
 def _runs(run: Callable[[Mapping[str, int]], Any], sizes: Mapping[str, int]) -> bool:

@@ -205,3 +205,18 @@ def test_arguments_by_name_come_in_any_order(T: Any) -> Any:
     one, two = T.tensor([1.0, 2.0]), T.tensor([3.0, 5.0])
     program = T.export.export(Module(), (one,), {"second": two, "first": one}).module()
     return program(one, first=one, second=two), program(one, second=two, first=one)
+
+
+@differential
+def test_code_can_ask_whether_it_is_exported(torch: Any) -> Any:
+    found = []
+
+    class Asks(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            asked = torch.compiler
+            found.append((asked.is_exporting(), asked.is_compiling(), asked.is_dynamo_compiling()))
+            return x + 1
+
+    torch.export.export(Asks(), (torch.ones(2),))
+    Asks()(torch.ones(2))
+    return found[0], found[-1]

@@ -57,7 +57,7 @@ _UNKNOWN: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def _module(torch: Any, function: Callable[[Any, Any], Any]) -> Any:
-    class Run(torch.nn.Module):  # type: ignore[name-defined, misc, unused-ignore]
+    class Run(torch.nn.Module):
         def forward(self, x: Any) -> Any:
             return function(torch, x)
 
@@ -136,7 +136,7 @@ def test_two_sizes_of_one_program() -> None:
 
 @differential
 def test_specs_that_do_not_fit_the_inputs(torch: Any) -> Any:
-    class Sum(torch.nn.Module):  # type: ignore[name-defined, misc, unused-ignore]
+    class Sum(torch.nn.Module):
         def forward(self, x: Any, y: Any) -> Any:
             return x + y["a"][0]
 
@@ -164,3 +164,55 @@ def test_dimensions_that_are_not_there() -> None:
     for shapes in ({5: batch}, {-3: batch}, {"0": batch}):
         with pytest.raises(T._dynamo.exc.UserError, match="has 2 dimensions"):
             T.export.export(T.nn.ReLU(), (T.ones(4, 3),), dynamic_shapes=(shapes,))
+
+
+class _Table(T.nn.Module):
+    """Takes as many rows of a table as its input has columns."""
+
+    def __init__(self, rows: int) -> None:
+        super().__init__()
+        self.register_buffer("table", T.arange(float(rows))[None])
+
+    def forward(self, x: Any) -> Any:
+        return x + self.table[:, : x.shape[1]]
+
+
+@pytest.mark.parametrize(("low", "high", "rows"), [(2, 64, 64), (2, 40, 40), (5, 33, 33), (2, 31, 32)])
+def test_sizes_stay_within_their_bounds(low: int, high: int, rows: int) -> None:
+    seen = set()
+
+    class Seen(_Table):
+        def forward(self, x: Any) -> Any:
+            seen.add(int(x.shape[1]))
+            return super().forward(x)
+
+    module = Seen(rows)
+    length = T.export.Dim("length", min=low, max=high)
+    program = T.export.export(module, (T.ones(3, min(32, high)),), dynamic_shapes=({1: length},))
+    assert all(low <= each <= high for each in seen), seen
+    for size in (low, (low + high) // 2, high):
+        assert T.equal(program.module()(T.ones(3, size)), module(T.ones(3, size)))
+
+
+def test_a_size_that_its_bounds_fix() -> None:
+    length = T.export.Dim("length", min=4, max=4)
+    program = T.export.export(_Table(4), (T.ones(3, 4),), dynamic_shapes=({1: length},))
+    assert T.equal(program.module()(T.ones(3, 4)), _Table(4)(T.ones(3, 4)))
+
+
+def test_positions_of_vmap_follow_sizes() -> None:
+    def function(torch: Any, x: Any) -> Any:
+        def same(row: Any, one: Any, other: Any) -> Any:
+            return x[row, one] == x[row, other]
+
+        pairs = torch.vmap(torch.vmap(same, in_dims=(None, None, 0)), in_dims=(None, 0, None))
+        rows, columns = x.shape
+        return torch.vmap(pairs, in_dims=(0, None, None))(
+            torch.arange(rows), torch.arange(columns), torch.arange(columns)
+        )
+
+    rows, columns = T.export.dims("rows", "columns", min=2)
+    program = T.export.export(_module(T, function), (T.ones(4, 8),), dynamic_shapes=({0: rows, 1: columns},))
+    for shape in ((4, 8), (2, 3), (9, 5)):
+        x = T.randint(0, 3, shape).float()
+        assert T.equal(program.module()(x), function(T, x))

@@ -6,6 +6,7 @@ python benchmarks/zoo.py --only 'llama|timm' --how inference --quick
 python benchmarks/zoo.py --threads 16
 python benchmarks/zoo.py --device cuda --autocast on --pytorch-compiled
 python benchmarks/zoo.py --eager --threads 2
+python benchmarks/zoo.py --eager --processor-time
 python benchmarks/zoo.py --large --eager --threads 16
 python benchmarks/zoo.py --counts
 
@@ -14,8 +15,9 @@ without bfloat16 autocast. Models of text get other tokens in each of eight step
 whether a call is one program, whether its results, weights and random numbers have the bits of a plain call, the
 longest of the first calls, and the time of a step under PyTorch, plain Flambeau and compiled Flambeau, which take
 turns. Reasons for breaks stand below it. With `--eager` nothing is compiled; with `--pytorch-compiled` PyTorch's
-compiler takes part, too; with `--large` models have the sizes that they are published with. On a GPU, how long the host
-takes to start a step and the most memory follow for each. Geometric means stand at the end.
+compiler takes part, too; `--processor-time` counts the time of processors instead of that of a clock; with `--large`
+models have the sizes that they are published with. On a GPU, how long the host takes to start a step and the most
+memory follow for each. Geometric means stand at the end.
 
 Models of libraries that are not installed are left out. The goal: one program each, none slower than plain.
 """
@@ -53,9 +55,9 @@ _RUNS = {
 class Child:
     """A process with one framework, begun anew where it has ended."""
 
-    def __init__(self, framework: str, threads: int, device: str) -> None:
+    def __init__(self, framework: str, threads: int, device: str, clock: str = "perf_counter") -> None:
         path = str(Path(__file__).parent / "_zoo" / "child.py")
-        self._command = [sys.executable, path, framework, str(threads), device]
+        self._command = [sys.executable, path, framework, str(threads), device, clock]
         self._environment = {**os.environ, **dict.fromkeys(_THREADS, str(threads))}
         self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 (open as long as there is a process)
         self._begin()
@@ -181,6 +183,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--autocast", choices=("on", "off"), help="with or without it alone")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--processor-time", action="store_true", help="of all threads: for a machine that others use")
     parser.add_argument("--large", action="store_true", help="models as large as they are published, and no others")
     parser.add_argument("--eager", action="store_true", help="compile nothing: plain Flambeau beside PyTorch")
     parser.add_argument("--pytorch-compiled", action="store_true", help="PyTorch's compiler, too")
@@ -195,7 +198,9 @@ def main() -> int:
     if not names:
         print("no such model, or neither timm nor transformers is installed")
         return 0
-    children = {each: Child(each, options.threads, options.device) for each in ("torch", "flambeau")[options.counts :]}
+    clock = "process_time" if options.processor_time else "perf_counter"
+    frameworks = ("torch", "flambeau")[options.counts :]
+    children = {each: Child(each, options.threads, options.device, clock) for each in frameworks}
     print(f"{'milliseconds; ratios':41}programs, one, same, first s, {', '.join(_RUNS)}", end="; ")
     print(", ".join([f"{one} / {other}" for one, other in _RATIOS]))
     lines = []

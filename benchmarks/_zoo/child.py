@@ -1,10 +1,11 @@
 """Runs models under one framework, as another process asks for it: lines of JSON, one for each request and answer.
 
-    python child.py FRAMEWORK THREADS DEVICE
+    python child.py FRAMEWORK THREADS DEVICE CLOCK
 
 Requests: `{"start": [model, how, autocast], "compile": true}`, which also looks whether compiled and plain have the
 same bits, and `{"run": which, "seconds": s}`, which answers with the seconds of steps; on a GPU also with those in
-which the host starts a step, and with the most memory.
+which the host starts a step, and with the most memory. CLOCK is `perf_counter` or `process_time`: the latter counts
+the processor time of all threads, which hardly depends on what else the machine does.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import logging
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -122,8 +123,8 @@ def _tensors(torch: Any, tree: Any) -> Iterator[Any]:
 class Runner:
     """The cases of the present model."""
 
-    def __init__(self, torch: Any, device: str, is_ours: bool) -> None:
-        self._torch, self._device, self._is_ours = torch, device, is_ours
+    def __init__(self, torch: Any, device: str, is_ours: bool, clock: Callable[[], float]) -> None:
+        self._torch, self._device, self._is_ours, self._clock = torch, device, is_ours, clock
         self._cases: dict[str, Case] = {}
 
     def start(self, wanted: tuple[str, str, bool], compiles: bool) -> dict[str, Any]:
@@ -211,11 +212,11 @@ class Runner:
     def _seconds(self, case: Case, steps: int) -> float:
         """The seconds of a step, of so many of them."""
         self._wait()
-        begin = time.perf_counter()
+        begin = self._clock()
         for _ in range(steps):
             case.step()
         self._wait()
-        return (time.perf_counter() - begin) / steps
+        return (self._clock() - begin) / steps
 
     def _host_seconds(self, case: Case) -> list[float] | None:
         """The seconds until a step has been started, of some steps for each of which the GPU was idle; None: no GPU."""
@@ -264,7 +265,7 @@ def main() -> None:
     torch = framework_of(name)
     logging.disable(logging.WARNING)
     torch.set_num_threads(threads)
-    runner = Runner(torch, device, name == "flambeau")
+    runner = Runner(torch, device, name == "flambeau", getattr(time, sys.argv[4]))
     for line in sys.stdin:
         request = json.loads(line)
         answer: Any

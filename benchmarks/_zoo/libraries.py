@@ -74,6 +74,7 @@ def import_timm() -> Any:
 
 def import_transformers() -> Any:
     """Transformers, whichever releases of its dependencies there are."""
+    sys.modules.setdefault("torchvision", None)  # type: ignore[arg-type]  # absent: its operators need PyTorch's own
     unchecked: Any = ModuleType("transformers.dependency_versions_check")
     unchecked.dep_version_check = lambda pkg, hint=None: None
     sys.modules.setdefault(unchecked.__name__, unchecked)

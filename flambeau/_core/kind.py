@@ -19,8 +19,8 @@ class Kind:
     """What a tensor holds and where. Two tensors of the same kind have the identical `Kind` object."""
 
     __slots__ = (
-        "backend", "beside", "dataless", "device", "differentiable", "dtype", "indirect", "is_cpu", "plain", "runs",
-        "shown", "tries",
+        "backend", "beside", "dataless", "device", "differentiable", "dtype", "indirect", "is_cpu", "outputs", "plain",
+        "runs", "shown", "tries",
     )  # fmt: skip
 
     def __init__(self, dtype: dtype, device: device) -> None:
@@ -35,6 +35,7 @@ class Kind:
         self.backend = backend_at(device)
         self.runs, self.tries = self.backend.runs, self.backend.tries  # one look-up less on the way to a kernel
         self.beside = _arrays_on(device)  # by the type of an array the kind of such results on the same device
+        self.outputs = _Outputs(self)  # by shape what a node with one output of this kind knows of it
         self.plain: Kind = self  # the kind of results; another one where a sign is still to be taken (lazy_signs.py)
 
     tensor_type: ClassVar[type[Any]]
@@ -53,6 +54,27 @@ class Kind:
 
     def __repr__(self) -> str:
         return f"Kind({self.dtype}, {self.device})"
+
+
+_MOST_SHAPES = 4096
+
+
+class _Outputs(dict[tuple[int, ...], tuple[tuple[tuple[int, ...], Kind]]]):
+    """For shapes what nodes keep of their one output, made once for all nodes: each tuple that a graph keeps is one
+    more for the cycle collector to visit.
+    """
+
+    __slots__ = ("_kind",)
+
+    def __init__(self, kind: Kind) -> None:
+        super().__init__()
+        self._kind = kind
+
+    def __missing__(self, shape: tuple[int, ...]) -> tuple[tuple[tuple[int, ...], Kind]]:
+        if len(self) >= _MOST_SHAPES:
+            self.clear()
+        found = self[shape] = ((shape, self._kind),)
+        return found
 
 
 class FakeKind(Kind):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import count
+from types import CodeType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .backend import LARGE
@@ -56,7 +57,7 @@ class Node:
         ('MulBackward0', 'torch::autograd::AccumulateGrad')
     """
 
-    __slots__ = ("__weakref__", "_hooks", "_metadata", "_shown", "edges", "outputs", "place", "sequence")
+    __slots__ = ("__weakref__", "_hooks", "_metadata", "_shown", "code", "edges", "instruction", "outputs", "sequence")
 
     prefix: ClassVar[str] = ""  # nodes that come from no op are named with their namespace
     holds: ClassVar[bool] = True
@@ -68,7 +69,9 @@ class Node:
     edges: tuple[Edge, ...]
     outputs: tuple[tuple[tuple[int, ...], Kind], ...]
     sequence: int
-    place: Place | None
+    code: CodeType | None
+    """The user's code that recorded the node, and the offset of the `instruction` in it."""
+    instruction: int
     _hooks: NodeHooks | None
     _metadata: dict[str, Any] | None
     _shown: tuple[tuple[Node | None, int], ...]  # unset until somebody asks for `next_functions`
@@ -92,6 +95,15 @@ class Node:
 
     def spell_out(self, even_now: bool = False) -> None:
         """Become the nodes that PyTorch has, where this one stands for several: somebody looks."""
+
+    @property
+    def place(self) -> Place | None:
+        """Where in the user's program the node was recorded."""
+        return None if self.code is None else (self.code, self.instruction)
+
+    @place.setter
+    def place(self, place: Place | None) -> None:
+        self.code, self.instruction = place or (None, 0)
 
     @property
     def metadata(self) -> dict[str, Any]:

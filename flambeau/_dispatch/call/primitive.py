@@ -177,6 +177,6 @@ def _recording(op: Any, argument: Callable[[int], str]) -> list[str]:
             lines += edge_lines(position, is_tensor)
             edges.append(f"e{position}")
             needs.append(f"e{position} is not None")
-    lines += node_lines(listed(edges), "((result.shape, kind),)")
+    lines += node_lines(listed(edges), "kind.outputs[result.shape]")  # plain calls alone come here
     lines += ["output._requires_grad = True", "output._grad_fn = node"]
     return lines + saved_lines(op, op.node_class, needs, op.results, argument, lambda number: "output")

@@ -62,7 +62,7 @@ def elementwise_recorder(op: Op, node_type: type[OpNode], grad_positions: Sequen
     """
     lines = [f"{listed(operand(i) for i in range(len(op.parameters)))} = operands"]
     lines += [line for i in grad_positions for line in edge_lines(i, f"isinstance({operand(i)}, Tensor)")]
-    lines += node_lines(listed(f"e{i}" for i in grad_positions), "((output._array.shape, output._kind),)")
+    lines += node_lines(listed(f"e{i}" for i in grad_positions), _outputs(plainly))
     asked = _asking(node_type, [f"e{i} is not None" for i in grad_positions])
     late = []
     for name in node_type.saved_names:
@@ -104,7 +104,7 @@ def primitive_recorder(
             needs.append(f"e{position} is not None")
     lines += [
         "output = outputs[0]",
-        "shapes = (output._array.shape, output._kind),",  # by far the most ops have one output
+        f"shapes = {_outputs(plainly)}",  # by far the most ops have one output
         "if len(outputs) > 1:",
         "    shapes = tuple([(each._array.shape, each._kind) for each in outputs])",
         *node_lines(listed(edges), "shapes"),
@@ -147,6 +147,11 @@ def edge_lines(position: int, is_tensor: str) -> list[str]:
     ]
 
 
+def _outputs(plainly: bool) -> str:
+    """The source of what a node keeps of its one output; in plain modes one object for all of a shape."""
+    return "output._kind.outputs[output._array.shape]" if plainly else "((output._array.shape, output._kind),)"
+
+
 def node_lines(edges: str, outputs: str) -> list[str]:
     """Makes the node and fills the slots that every node has, as `initialise` does, with `calling_place` in place."""
     return [
@@ -161,9 +166,10 @@ def node_lines(edges: str, outputs: str) -> list[str]:
         "    while IS_INTERNAL[code.co_filename]:",
         "        frame = frame.f_back",
         "        code = frame.f_code",
-        "    node.place = code, frame.f_lasti",
+        "    node.code = code",
+        "    node.instruction = frame.f_lasti",
         "except (ValueError, AttributeError):",  # called from no Python code at all, or from none but the package's
-        "    node.place = None",
+        "    node.code = None",
     ]
 
 

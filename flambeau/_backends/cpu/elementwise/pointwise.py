@@ -39,6 +39,8 @@ class _Plan(NamedTuple):
     shape: tuple[int, ...]
     followed: int | None
     """The operand whose order of dimensions in memory the results have; None: they have no gaps."""
+    kinds: tuple[str, ...] = ()
+    """What the operands are in memory, where numbers among them are handed over as arrays of one element."""
 
     def result(self, dtype: np.dtype[Any], operands: Sequence[Any]) -> Any:
         """A new array for a result, not filled yet."""
@@ -129,7 +131,7 @@ class Pointwise:
         plan = None if like else self._plans.get(key)
         if plan is not None:
             results = tuple([plan.result(dtype, operands) for dtype in self.results])
-            plan.kernel(*results, *operands)
+            plan.kernel(*results, *(_as_arrays(operands, plan.kinds) if plan.kinds else operands))
             return results
         arrays = [each for each in operands if type(each) is np.ndarray]
         shape = arrays[0].shape
@@ -154,17 +156,16 @@ class Pointwise:
             results = tuple([empty_array(shape, strides, dtype) for dtype in self.results])
         else:
             results = tuple([_laid_out_like(model, dtype) for dtype in self.results])
-        has_kernel = flat or (len(arrays) == len(operands) and len(shape) <= MOST_DIMENSIONS)
-        if has_kernel and not like and (model is None or 0 not in model.strides):
+        has_kernel = flat or len(shape) <= MOST_DIMENSIONS
+        follows = model is not None and not flat and not results[0].flags.c_contiguous
+        is_spread = model is not None and 0 in model.strides
+        if has_kernel and not like and not (follows and is_spread):
             if len(self._plans) >= _MOST_PLANS:
                 self._plans.clear()
-            follows = not flat and model is not None and not model.flags.c_contiguous
             followed = [each is model for each in operands].index(True) if follows else None
-            self._plans[key] = _Plan(self.flat(forms) if flat else self.strided(), shape, followed)
-        if not flat and has_kernel:
-            (self._strided or self.strided())(*results, *arrays)
-        else:
-            self.into(results, operands, forms if flat else None)
+            kinds = () if flat or NUMBER not in forms else self.memory[len(self.results) :]
+            self._plans[key] = _Plan(self.flat(forms) if flat else self.strided(), shape, followed, kinds)
+        self.into(results, operands, forms if flat else None)
         return results
 
     def into(self, results: Sequence[Any], operands: Sequence[Any], forms: str | None) -> None:
@@ -175,12 +176,7 @@ class Pointwise:
         if results[0].ndim > MOST_DIMENSIONS:
             self._by_copies(results, operands)
             return
-        kinds = self.memory[len(self.results) :]
-        arrays = [
-            each if type(each) is np.ndarray else np.asarray(each, dtype=name)
-            for each, name in zip(operands, kinds, strict=True)
-        ]
-        self.strided()(*results, *arrays)
+        self.strided()(*results, *_as_arrays(operands, self.memory[len(self.results) :]))
 
     def _by_copies(self, results: Sequence[Any], operands: Sequence[Any]) -> None:
         """Compute on copies without gaps: there are more dimensions than a kernel has loops."""
@@ -194,6 +190,14 @@ class Pointwise:
         self.flat(forms)(*made, *whole)
         for each, into in zip(made, results, strict=True):
             np.copyto(into, each)
+
+
+def _as_arrays(operands: Sequence[Any], kinds: Sequence[str]) -> list[Any]:
+    """The operands of a kernel that takes arrays alone: numbers become arrays of one element."""
+    return [
+        each if type(each) is np.ndarray else np.asarray(each, dtype=name)
+        for each, name in zip(operands, kinds, strict=True)
+    ]
 
 
 def increased(array: Any, addend: Any) -> bool:

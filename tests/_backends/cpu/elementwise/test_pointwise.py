@@ -74,3 +74,29 @@ def test_operands_that_broadcast(T: Any, other: tuple[int, ...]) -> Any:
                 continue
             found.append([(each, each.stride()) for each in results])
     return found
+
+
+@pytest.mark.parametrize("layout", ["gaps", "turned", "spread", "turned and spread"])
+@differential
+def test_a_kept_plan_takes_the_number_of_each_call(T: Any, layout: str) -> Any:
+    """The first call of a layout makes the plan that the next ones run."""
+    whole = (T.arange(60 * 2 * 96) % 13 / 13).reshape(60, 2, 96)
+    operand = {
+        "gaps": whole[:, 0],
+        "turned": whole.permute(2, 0, 1),
+        "spread": whole[:, :1, :1].expand(60, 2, 96),
+        "turned and spread": whole.permute(2, 0, 1)[:, :, :1].expand(96, 60, 5),
+    }[layout]
+    found = []
+    for number in (2.5, -3.0, 7, float("inf"), 0.5):
+        found += [operand * number, number - operand, operand / number, operand > number]
+    return found, [each.stride() for each in found]
+
+
+def test_a_plan_with_a_number_is_kept() -> None:
+    single = np.dtype(np.float32)
+    kernel = pointwise(operator.mul, (single, single), single)
+    assert kernel is not None
+    with_gaps = np.ones((80, 96), single)[:, ::2]
+    assert [kernel.many(with_gaps, number)[0][3, 4] for number in (2.0, 3.0)] == [2, 3]
+    assert len(kernel._plans) == 1

@@ -151,3 +151,18 @@ def test_many_numbers_without_nan(T: Any, dtype: str) -> Any:
     norms = [T.linalg.vector_norm(x, dim=dim, keepdim=True) for dim in (0, 1, (0, 1))]
     x[::7, ::3] = T.nan
     return [x.nansum(), x.nansum(0), x.nansum(1, keepdim=True), x.nansum((0, 1)), x.T.nansum(1), norms]
+
+
+@pytest.mark.parametrize("dim", [-1, 1, (1, 3), 0])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "bfloat16"])
+@differential
+def test_sums_over_dimensions_of_size_one(T: Any, dim: Any, dtype: str) -> Any:
+    """Each sum is of one element: -0.0 becomes 0.0 all the same."""
+    x = (T.arange(6000) % 11 - 5).reshape(60, 1, 100, 1).to(getattr(T, dtype))
+    if x.is_floating_point():
+        x = x * -1.0
+        x[0, 0, 0] = float("nan")
+        x[1, 0, 0] = float("-inf")
+    found = [x.sum(dim), x.sum(dim, keepdim=True), x.mT.sum(dim), x.transpose(0, 2).sum(dim)]
+    signs = [T.signbit(each) for each in found] if x.is_floating_point() else []
+    return found, signs, [each.stride() for each in found]

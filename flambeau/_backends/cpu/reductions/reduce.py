@@ -78,6 +78,9 @@ def _known(kind: str, array: Any, dims: tuple[int, ...] | None, dtype: np.dtype[
     if computed is None or laid is None or not np.may_share_memory(laid[0], array):
         return None
     turned, _, runs, back = laid
+    if kind == "add" and dims and array.dtype is dtype and array.flags.c_contiguous and _are_single(array.shape, dims):
+        kept = tuple([size for dim, size in enumerate(array.shape) if dim not in dims])
+        return [(_of_single_elements, kept, dtype, ())], True, None
     known: list[tuple[Any, Any, np.dtype[Any], tuple[int, ...]]] = []
     shape, given = turned.shape, array.dtype
     for first, last in runs:
@@ -92,6 +95,15 @@ def _known(kind: str, array: Any, dims: tuple[int, ...] | None, dtype: np.dtype[
         return [*known, (kernel, shape, dtype, numbers)], True, None
     final = computed is dtype and kind not in _SUMMED
     return [*known, (kernel, shape, computed, numbers)], final, None if in_order else back
+
+
+def _are_single(shape: tuple[int, ...], dims: tuple[int, ...]) -> bool:
+    return math.prod([shape[dim] for dim in dims]) == 1
+
+
+def _of_single_elements(out: Any, array: Any, *_: Any) -> Any:
+    """Sums of one element each: -0.0 becomes 0.0, as where there are more."""
+    return np.add(array.reshape(out.shape), 0, out)
 
 
 def _finished(kind: str, sums: Any, dtype: np.dtype[Any]) -> Any:

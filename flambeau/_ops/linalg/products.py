@@ -122,11 +122,10 @@ def _quick_product(left: Any, right: Any) -> Any:
         done = arrays.product_of_few_rows(left, right)
     if done is not None:
         return done
-    is_alone = num_threads() == 1
-    if by_library:
-        done = arrays.library_product(left, right)
-    if done is not None or count > _MOST or (is_alone and left.shape[1] > _LONG and count <= _FEW_LONG):
+    if by_library and (done := arrays.library_product(left, right)) is not None:
         return done
+    if count > _MOST or (left.shape[1] > _LONG and count <= _FEW_LONG and num_threads() == 1):
+        return None
     return arrays.product(left, right)
 
 

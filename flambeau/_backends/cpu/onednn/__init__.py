@@ -13,7 +13,7 @@ place (negative or overlapping strides) are copied first.
 |---|---|---|
 | `available()`, `reason()`, `version()` | | whether the library can be used, why not, its version |
 | `set_num_threads(n)` | | nothing; for the calling thread |
-| `gemm(a, b)` | float32 | the product of two matrices which that `suits` |
+| `gemm(a, b)` | float32 | the product of two matrices, if this is the quickest way |
 | `matmul(a, b, bias=None)` | float32, bfloat16, float16; int8 or uint8 by int8 | the product; int32 of integers |
 | `Multiplier(rows, right)(left, out)` | float32 | nothing: products with a matrix that is reordered once |
 | `convolution(input, weight, bias, geometry, last, packed)` | float32, bfloat16, float16 | the result |
@@ -42,7 +42,7 @@ from .convolution import (
     transposed_input_gradient,
     transposed_weight_gradient,
 )
-from .gemm import gemm, suits
+from .gemm import gemm
 from .library import Unsupported, available, reason, set_num_threads, version
 from .matmul import Multiplier, matmul
 from .primitives import PackedWeights, clear
@@ -61,7 +61,6 @@ __all__ = [
     "matmul",
     "reason",
     "set_num_threads",
-    "suits",
     "transposed_convolution",
     "transposed_input_gradient",
     "transposed_weight_gradient",

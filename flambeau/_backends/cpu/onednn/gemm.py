@@ -1,7 +1,7 @@
 """Products of two matrices of float32 by `sgemm`, the library's function with the interface of BLAS.
 
 On x86-64 it adds up in blocks, for most shapes in the order of PyTorch's library, and has its bits. The primitives of
-`matmul.py` add up one by one: they are less accurate for long rows, and slower but where `suits` says so.
+`matmul.py` add up one by one: they are less accurate for long rows, and slower for most shapes.
 """
 
 from __future__ import annotations
@@ -25,31 +25,32 @@ _FEW_ROWS, _MUCH_TO_TURN = 64, 1 << 18
 _NARROW, _LONG, _VERY_LONG = 512, 512, 4096
 
 
-def suits(left: Array, right: Array) -> bool:
-    """Whether this is the quickest way to a product.
+def gemm(left: Array, right: Array, addend: Array | None = None, workspace: Workspace = DIRECT) -> Array | None:
+    """The product of two matrices; every row plus `addend`, a vector without gaps. None: this is not the quickest way.
 
     It is not where a large matrix is turned for a few rows, nor where the left one is for a narrow result of many rows.
     """
     if not ON_X86_64 or left.dtype != _SINGLE or right.dtype != _SINGLE:
-        return False
+        return None
     if not left.flags.aligned or not right.flags.aligned:
-        return False
-    return _is_quickest(left.shape, left.strides, right.shape, right.strides)
-
-
-def gemm(left: Array, right: Array, addend: Array | None = None, workspace: Workspace = DIRECT) -> Array:
-    """The product of two matrices that it suits; every row plus `addend`, a vector without gaps."""
+        return None
     library = get()
-    shape = left.shape[0], right.shape[1]
-    result: Array = workspace.empty(shape, _SINGLE)
+    table = _table(library, left.shape, left.strides, right.shape, right.strides)
+    if table is None:
+        return None
+    result: Array = workspace.empty((left.shape[0], right.shape[1]), _SINGLE)
+    kernel = _kernel(addend is not None)
     if workspace is DIRECT:
         if are_being_written():
             import_meanwhile()
         library.stream()  # the calling thread has as many threads as it should
+        if kernel is not None:
+            made: Array = (
+                kernel(result, left, right, table) if addend is None else kernel(result, left, right, table, addend)
+            )
+            return made
     elif library.ask_threads is not None:
         workspace.holds_while(place(library.ask_threads), library.threads())
-    table = _table(library, shape, left.strides, right.shape, right.strides)
-    kernel = _kernel(addend is not None)
     if kernel is None:
         if addend is not None:
             result[...] = addend
@@ -58,10 +59,8 @@ def gemm(left: Array, right: Array, addend: Array | None = None, workspace: Work
             "sgemm", turns_left, turns_right, rows, columns, length, 1.0, address(left), left_step, address(right),
             right_step, float(addend is not None), address(result), step,
         )  # fmt: skip
-    elif addend is None:
-        workspace.run(kernel, result, left, right, table)
     else:
-        workspace.run(kernel, result, left, right, table, addend)
+        workspace.run(kernel, result, left, right, table, *([] if addend is None else [addend]))
     return result
 
 
@@ -76,24 +75,21 @@ def _kernel(adds: bool) -> Any:
 
 
 @functools.lru_cache(maxsize=CAPACITY)
-def _table(library: Any, result: Shape, strides: Shape, other: Shape, other_strides: Shape) -> Array:
-    """What the kernel `product_call` has to know of two matrices."""
-    turns_left, left_step = _known((result[0], other[0]), strides)
-    turns_right, right_step = _known(other, other_strides)
-    numbers = ord(turns_left), ord(turns_right), *result, other[0], left_step, right_step, result[1]
+def _table(library: Any, shape: Shape, strides: Shape, other: Shape, other_strides: Shape) -> Array | None:
+    """What the kernel `product_call` has to know of two matrices; None: another way to their product is quicker."""
+    left, right = step_of(shape, strides), step_of(other, other_strides)
+    if left is None or right is None or not _is_quickest(left[0], shape, right[0], other):
+        return None
+    numbers = ord(left[0]), ord(right[0]), shape[0], other[1], other[0], left[1], right[1], other[1]
     return np.array([place(library.sgemm), id(RuntimeError), *numbers], np.int64)
 
 
-@functools.lru_cache(maxsize=CAPACITY)
-def _is_quickest(shape: Shape, strides: Shape, other: Shape, other_strides: Shape) -> bool:
-    one, second = step_of(shape, strides), step_of(other, other_strides)
-    if one is None or second is None:
-        return False
+def _is_quickest(left: str, shape: Shape, right: str, other: Shape) -> bool:
     length, columns = other
-    if second[0] == "T":
+    if right == "T":
         is_long = length > _VERY_LONG
-        return one[0] == "N" and (shape[0] > _FEW_ROWS or length * columns <= _MUCH_TO_TURN or is_long)
-    return one[0] == "N" or columns > _NARROW or length < _LONG or length > shape[0]
+        return left == "N" and (shape[0] > _FEW_ROWS or length * columns <= _MUCH_TO_TURN or is_long)
+    return left == "N" or columns > _NARROW or length < _LONG or length > shape[0]
 
 
 def step_of(shape: Shape, strides: Shape) -> tuple[str, int] | None:
@@ -104,9 +100,3 @@ def step_of(shape: Shape, strides: Shape) -> tuple[str, int] | None:
     if down == item and across >= rows * item and not across % item:
         return "T", across // item
     return None
-
-
-def _known(shape: Shape, strides: Shape) -> tuple[str, int]:
-    found = step_of(shape, strides)
-    assert found is not None
-    return found

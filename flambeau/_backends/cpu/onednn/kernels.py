@@ -113,8 +113,8 @@ def product(left: Any, right: Any, addend: Any = None, workspace: Workspace = DI
             if addend is not None and (left.dtype.name != "bfloat16" or not get().multiplies_bfloat16):
                 return None  # in float32 it is quicker
             return onednn.matmul(left, right, addend, workspace)
-        if onednn.suits(left, right):
-            return onednn.gemm(left, right, addend, workspace)
+        if (done := onednn.gemm(left, right, addend, workspace)) is not None:
+            return done
         return _by_primitives(left, right, workspace) if addend is None else None
     except Unsupported:
         return None

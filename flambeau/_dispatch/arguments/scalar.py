@@ -133,7 +133,7 @@ def scaling(value: Any, target: dtype) -> Any:
 
     Factors in floating point stay as they are; only the range is looked at.
     """
-    if target.category == FLOAT and type(value) is float and -448 <= value <= 448:
+    if target.category == FLOAT and (type(value) is float or type(value) is int) and -448 <= value <= 448:
         return value
     fitted = fitting(value, target)
     return fitted if target.category <= INTEGER else value

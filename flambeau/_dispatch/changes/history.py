@@ -34,7 +34,7 @@ def end_change(target: Tensor, node: Any = None, output_nr: int = 0, result: Ten
     if node is not None:
         if result is not None:
             _share_saved_result(target, result)
-        elif getattr(node, "result", None) is PENDING:
+        elif hasattr(type(node), "result") and node.result is PENDING:  # most node types have no such slot
             node.result = save(target, node)
         rebase_history(target, node, output_nr)
 

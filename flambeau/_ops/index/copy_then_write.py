@@ -69,7 +69,7 @@ def change(op: Any, name: str, target: Tensor, *args: Any) -> Tensor:
     if target._kind not in modes.direct or target._kind.indirect or (modes.grad and reads_old_content):
         check_memory(name, target, args)
         return run_inplace(op, name, target, args, {})
-    brings_grad = any(isinstance(each, Tensor) and each.requires_grad for each in args)
+    brings_grad = any([isinstance(each, Tensor) and each.requires_grad for each in args])  # noqa: C419 (few, quicker)
     check_writable(target, brings_grad)
     check_memory(name, target, args)
     recorded: Tensor | None = None

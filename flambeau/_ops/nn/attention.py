@@ -30,7 +30,7 @@ from ..random.dropout import dropout, kept_factors, mask_of_dropout
 from ..reduce.moments import widened, widened_tensor
 from ..reduce.reductions import reduced
 from ..reduce.softmax import _prepared, _softmax, _softmax_backward
-from ..shape.view import _unsafe_view, wrap_dim
+from ..shape.view import _expand, _unsafe_view, _unsqueeze, reshaped, wrap_dim
 
 _LOWEST = -math.inf
 
@@ -474,7 +474,8 @@ def _shared_heads(query: Any, key: Any, value: Any) -> tuple[Any, Any]:
 def _repeated(tensor: Any, heads: int) -> Any:
     """Each head as often as makes so many of them, one copy after the other."""
     *batch, own, length, width = tensor._array.shape
-    return tensor.unsqueeze(-3).expand(*batch, own, heads // own, length, width).reshape(*batch, heads, length, width)
+    spread = _expand(_unsqueeze(tensor, len(batch) + 1), (*batch, own, heads // own, length, width))
+    return reshaped(spread, (*batch, heads, length, width))
 
 
 @public("nn.functional.scaled_dot_product_attention", function=False, method=False, autocast=LOWER)

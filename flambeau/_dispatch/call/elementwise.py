@@ -96,7 +96,8 @@ def made(op, name, slow, table, ruled):
                     if small is large:
                         array = large.of_two(array, operand)
                     elif array.size < LARGE:
-                        stays = operand is other or operand.size * array.size < LARGE or not grows(array, operand)
+                        stays = operand is other or operand.size * array.size < LARGE
+                        stays = stays or (operand.size < LARGE and not grows(array, operand))
                         array = (small if stays else large)(array, operand)
                     else:
                         array = large(array, operand)

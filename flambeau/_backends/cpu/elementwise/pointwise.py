@@ -97,7 +97,10 @@ class Pointwise:
                 return self.flat(SINGLE + CONTIGUOUS)(np.empty(y.shape, self.results[0]), x, y)
             plan = self._plans.get(((shape, x.strides), (y.shape, y.strides)))
             if plan is not None:
-                return plan.kernel(plan.result(self.results[0], (x, y)), x, y)
+                kernel, shape, followed, _ = plan
+                if followed is None:
+                    return kernel(np.empty(shape, self.results[0]), x, y)
+                return kernel(np.empty_like(y if followed else x, self.results[0]), x, y)
         elif type(y) is not np.ndarray:
             if x.flags.c_contiguous:
                 return self.flat("cn")(np.empty(x.shape, self.results[0]), x, y)

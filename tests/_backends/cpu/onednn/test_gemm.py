@@ -27,6 +27,9 @@ def test_layouts(dnn: Any, sizes: tuple[int, int, int], left: str, right: str) -
     rows, length, columns = sizes
     a, b = matrix(rows, length, left, "float32"), matrix(length, columns, right, "float32")
     found = onednn.gemm(a, b)
+    if left == right == "columns":  # left to others, whichever the sizes
+        assert found is None
+        return
     assert found.flags.c_contiguous
     exact = a.astype(np.float64) @ b.astype(np.float64)
     bound = np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64)

@@ -70,7 +70,7 @@ class Node:
     outputs: tuple[tuple[tuple[int, ...], Kind], ...]
     sequence: int
     code: CodeType | None
-    """The user's code that recorded the node, and the offset of the `instruction` in it."""
+    """The user's code that recorded the node, and the offset of the `instruction` in it: see `recorded_at`."""
     instruction: int
     _hooks: NodeHooks | None
     _metadata: dict[str, Any] | None
@@ -95,15 +95,6 @@ class Node:
 
     def spell_out(self, even_now: bool = False) -> None:
         """Become the nodes that PyTorch has, where this one stands for several: somebody looks."""
-
-    @property
-    def place(self) -> Place | None:
-        """Where in the user's program the node was recorded."""
-        return None if self.code is None else (self.code, self.instruction)
-
-    @place.setter
-    def place(self, place: Place | None) -> None:
-        self.code, self.instruction = place or (None, 0)
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -154,6 +145,11 @@ class Node:
         self.spell_out()
         results = self.apply(list(grads))
         return results[0] if len(results) == 1 else tuple(results)
+
+
+def recorded_at(node: Node) -> Place | None:
+    """Where in the user's program a node was recorded. No attribute: users name those of `ctx`."""
+    return None if node.code is None else (node.code, node.instruction)
 
 
 def as_node(target: Node | tensors.Tensor) -> Node:
@@ -347,7 +343,7 @@ class SavedTensor:
             "one of the variables needed for gradient computation has been modified by an inplace operation: "
             f"[{tensor._kind.legacy_name} {list(tensor._array.shape)}]{origin} is at version {self.counter[0]}; "
             f"expected version {self.version} instead.\n"
-            f"  saved for {owner.name()} at {describe_place(owner.place)}\n"
+            f"  saved for {owner.name()} at {describe_place(recorded_at(owner))}\n"
             f"  changed in place at {describe_place(changed)}\n"
             "  Fix: use the out-of-place form there (y = y + 1, not y += 1), or work on a .clone()."
         )
@@ -407,7 +403,7 @@ FREED_NUMBER.release()
 
 def forward_line(owner: Node) -> str:
     """For a message: the line of the forward pass that recorded `owner`."""
-    return f"\n  {owner.name()} was recorded at {describe_place(owner.place)}" if owner.place is not None else ""
+    return f"\n  {owner.name()} was recorded at {describe_place(recorded_at(owner))}" if owner.code is not None else ""
 
 
 class OpNode(Node):
@@ -562,7 +558,7 @@ def initialise(node: Node, edges: tuple[Edge, ...], outputs: tuple[Any, ...], in
     node.edges = edges
     node.outputs = outputs
     node.sequence = next_sequence_number()
-    node.place = calling_place(inner)
+    node.code, node.instruction = calling_place(inner) or (None, 0)
     node._hooks = None
     node._metadata = None
 
@@ -599,7 +595,7 @@ class AccumulateGrad(Node):
         self.edges = ()
         self.outputs = ((tuple(variable._array.shape), variable._kind),)
         self.sequence = 2**64 - 1  # as in PyTorch: before anything else that is ready
-        self.place = None
+        self.code, self.instruction = None, 0
         self._hooks = None
         self._metadata = None
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._core.modes import THREAD, set_anomaly
-from .._core.node import Node
+from .._core.node import Node, recorded_at
 from .._core.process.caller import describe_place
 
 
@@ -88,7 +88,7 @@ def run_watched(node: Node, grads: list[Any]) -> Sequence[Any]:
                 warn_of_forward(node)
                 raise RuntimeError(
                     f"Function '{node.name()}' returned nan values in its {number}th output. The forward operation was "
-                    f"recorded at {describe_place(node.place)}"
+                    f"recorded at {describe_place(recorded_at(node))}"
                 )
     return results
 
@@ -99,7 +99,8 @@ def warn_of_forward(node: Node) -> None:
     if stack is None:
         warnings.warn(
             f"Error detected in {node.name()}. No forward pass information available. Enable detect anomaly during "
-            f"forward pass for more information. The forward operation was recorded at {describe_place(node.place)}",
+            "forward pass for more information. The forward operation was recorded at "
+            f"{describe_place(recorded_at(node))}",
             stacklevel=2,
         )
     else:

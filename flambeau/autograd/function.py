@@ -64,7 +64,7 @@ class FunctionCtx:
         self.materialize_grads = value
 
 
-_ENGINE_NAMES = "edges", "outputs", "place", "sequence"
+_ENGINE_NAMES = "code", "edges", "instruction", "outputs", "sequence"
 """Attributes of nodes that a user's own names on `ctx` may meet."""
 
 

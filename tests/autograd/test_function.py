@@ -735,7 +735,7 @@ def test_gradients_in_one_list(T: Any) -> Any:
 @differential
 def test_names_that_users_choose_for_the_context(T: Any) -> Any:
     """The engine has attributes of the same names on its nodes: none of the user's values is lost."""
-    names = ("edges", "outputs", "place", "sequence", "hooks", "inputs", "saved", "index")
+    names = ("edges", "outputs", "place", "code", "instruction", "sequence", "hooks", "inputs", "saved", "index")
     seen = []
 
     def forward(ctx: Any, x: Any) -> Any:

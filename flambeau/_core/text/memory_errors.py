@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..names.error_classes import OutOfMemoryError
-from ..node import Node, SavedTensor
+from ..node import Node, SavedTensor, recorded_at
 from ..process.caller import describe_place
 from ..process.collector import living_objects
 from ..storage import owner_of
@@ -150,7 +150,7 @@ def _live_tensors(array_class: type, ordinal: int | None = None) -> tuple[str, d
                 if type(saved) is SavedTensor and type(saved.tensor) is tuple:
                     array, saved_kind, _ = saved.tensor
                     if type(array) is array_class and _is_on(array, ordinal):
-                        where = f", saved for {found.name()} at {_place(found.place, modules)}"
+                        where = f", saved for {found.name()} at {_place(recorded_at(found), modules)}"
                         _note(pieces, array, where, saved_kind.dtype, Owner(SAVED, where))
     del objects
     largest = sorted(pieces.values(), key=lambda each: -each.nbytes)
@@ -216,8 +216,8 @@ _RANKS = {PARAMETERS: 0, GRADIENTS: 1, STATES: 2, SAVED: 3, OTHERS: 4}
 def _maker(tensor: Tensor, variables: dict[int, str], modules: Modules) -> str:
     """The line that made a tensor, as far as it is known, or the variable that holds it."""
     node = tensor._grad_fn
-    if node is not None and node.place is not None:
-        return f", made by {node.name()} at {_place(node.place, modules)}"
+    if node is not None and node.code is not None:
+        return f", made by {node.name()} at {_place(recorded_at(node), modules)}"
     if tensor._counter is not None and tensor._counter[1] is not None:
         return f", last changed at {describe_place(tensor._counter[1])}"
     return variables.get(id(tensor), "")

@@ -67,7 +67,7 @@ def rebase_history(target: Tensor, node: Node, output_nr: int) -> None:
     base = view.base
     slices = new_node(CopySlices)
     initialise(slices, (base._edge(), *node.edges[1:]), ((base._array.shape, base._kind),))
-    slices.place = node.place
+    slices.code, slices.instruction = node.code, node.instruction
     slices.geometry = _geometry(base)
     slices.window = _geometry(target)
     slices.kind = target._kind

@@ -169,7 +169,7 @@ def node_lines(edges: str, outputs: str) -> list[str]:
         "    node.code = code",
         "    node.instruction = frame.f_lasti",
         "except (ValueError, AttributeError):",  # called from no Python code at all, or from none but the package's
-        "    node.code = None",
+        "    node.code, node.instruction = None, 0",
     ]
 
 

@@ -27,7 +27,7 @@ def node_before(node: Any, numbers: int, node_class: Any, edge: Any, output: tup
     """A node with one input, recorded `numbers` before `node`."""
     made = new_node(node_class)
     initialise(made, (edge,), (output,))
-    made.sequence, made.place = node.sequence - numbers, node.place
+    made.sequence, made.code, made.instruction = node.sequence - numbers, node.code, node.instruction
     return made
 
 

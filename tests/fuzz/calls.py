@@ -85,7 +85,10 @@ def plain(derivatives):
 
 @functools.cache
 def _entries() -> list[tuple[str, Any]]:
-    """The operators whose function has the same name in both libraries."""
+    """The operators whose function has the same name in both libraries.
+
+    Polynomials of a degree that is no number, and positions that nobody checks, give whatever comes out.
+    """
     from tests.conformance.entries import entries
 
     found = []
@@ -94,7 +97,8 @@ def _entries() -> list[tuple[str, Any]]:
             functools.reduce(getattr, each.info.name.split("."), pytorch)
         except AttributeError:
             continue
-        if each.dtypes and each.info.name not in _OPEN:
+        is_open = each.info.name in _OPEN or "_polynomial_" in each.info.name or "_unsafe_masked" in each.info.name
+        if each.dtypes and not is_open:
             found.append((each.info.name, each))
     return found
 

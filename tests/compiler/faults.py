@@ -12,6 +12,7 @@ import inspect
 import pkgutil
 import sys
 import warnings
+from collections import OrderedDict
 from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import Any
@@ -192,12 +193,118 @@ class Sizes(Step):
         return self.net
 
 
+class Output(OrderedDict[str, Any]):
+    """What a model of a library returns."""
+
+    extra: Any = None
+
+
+class Window:
+    """A layer of a cache, which counts what it has seen."""
+
+    def __init__(self) -> None:
+        self.rows: Any = torch.zeros(0, 2)
+        self.seen = 0
+
+    def update(self, rows: Any) -> Any:
+        self.seen += rows.shape[0]
+        whole = torch.cat([self.rows, rows])
+        self.rows = whole[-4:]
+        return whole
+
+
+class Windows(Step):
+    """A model that returns an object of its own, and changes a cache that is new every five calls."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.net.eval()
+        self.window = Window()
+
+    def function(self) -> Callable[..., Any]:
+        net = self.net
+
+        def f(x: Any, window: Window) -> Any:
+            found = Output(rows=window.update(net(x)), count=window.seen)
+            found.extra = [found["rows"].sum(0), {"kept": window.rows.shape}]
+            return found
+
+        return f
+
+    def call(self, run: Any, number: int) -> Any:
+        if number % 5 == 0:
+            self.window = Window()
+        with torch.no_grad():
+            found = run(torch.randn(1, 4), self.window)
+        return torch.cat([found["rows"], found.extra[0][None], torch.full((1, 2), float(found["count"]))])
+
+
+class Experts(Step):
+    """A model that looks at other elements in each call, counts its calls, and is told to do something else."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls, self.seen = 0, [0.0]
+
+    def function(self) -> Callable[..., Any]:
+        net, state = self.net, self
+
+        def chosen(x: Any) -> Any:
+            result = x * 0
+            for number in range(5):
+                (rows,) = torch.where((x[:, 0].abs() * 4).long() == number)
+                result[rows] = x[rows] * (number + 1)
+            return result
+
+        def f(x: Any, scale: float, flag: bool) -> Any:
+            y = net(chosen(torch.tanh(x)))
+            state.calls += 1
+            state.seen.append(scale)
+            z = {"y": y.detach() * scale, "z": (y.exp() if flag else y.cos()).t()}
+            print(end="")
+            return [each * 2 for each in z.values()]
+
+        return f
+
+    def call(self, run: Any, number: int) -> Any:
+        found = run(torch.randn(8, 4), float(number // 3), number % 4 > 1)
+        self.opt.zero_grad()
+        found[1].square().mean().backward()
+        self.opt.step()
+        return torch.cat([found[0], found[1].t(), torch.tensor([[float(self.calls), float(len(self.seen))]])])
+
+
+class Heads(Step):
+    """Attention with shared keys under autocast and without, and a function that reads what it finds in modules."""
+
+    def function(self) -> Callable[..., Any]:
+        net = self.net
+
+        def f(x: Any, cache: Any) -> Any:
+            q = net(x).reshape(1, 4, -1, 2)
+            k = cache[:, :, None].expand(1, 2, 2, cache.shape[2], 2).reshape(1, 4, -1, 2)
+            y = nn.functional.scaled_dot_product_attention(q, k, k)
+            cache[:, :, :1] += 1
+            return (y.transpose(1, 2).reshape(1, -1) @ torch.ones(y.numel(), 3)).float(), k.max(-1).values
+
+        return f
+
+    def call(self, run: Any, number: int) -> Any:
+        self.net.eval()
+        with torch.no_grad(), torch.autocast("cpu", torch.bfloat16, enabled=number % 3 > 0):
+            found = run(torch.randn(4, 4), torch.randn(1, 2, 6, 2))
+        return torch.cat([each.float().flatten() for each in found])
+
+
 PROGRAMS: dict[str, tuple[type[Step], dict[str, Any]]] = {
     "step": (Step, {}),
     "zeroed last": (ZeroedLast, {}),
     "module": (Module, {}),
     "parts": (Parts, {}),
     "sizes": (Sizes, {"dynamic": True}),
+    "windows": (Windows, {"dynamic": True}),
+    "experts": (Experts, {}),
+    "heads": (Heads, {}),
 }
 
 
@@ -225,9 +332,51 @@ def observed(name: str, compiled: bool, fault: Fault | None = None, begins: int 
     return seen
 
 
+class Tripwires:
+    """Lets functions say that they have been called: each is what it was from its first call on."""
+
+    def __init__(self) -> None:
+        self.found: set[CodeType] = set()
+        self._codes = {name: function.__code__ for name, function in functions().items()}
+
+    def __enter__(self) -> Tripwires:
+        SET.append(self)
+        for name, code in self._codes.items():
+            if not code.co_flags & (inspect.CO_GENERATOR | inspect.CO_NESTED):
+                functions()[name].__code__ = _tripping(name, code)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        SET.remove(self)
+        for name, code in self._codes.items():
+            functions()[name].__code__ = code
+
+    def called(self, name: str) -> FunctionType:
+        """The function of a name as it was."""
+        function = functions()[name]
+        function.__code__ = self._codes[name]
+        self.found.add(function.__code__)
+        return function
+
+
+SET: list[Tripwires] = []
+
+
+def _tripping(name: str, like: CodeType) -> CodeType:
+    """Code that puts back what it stands for, and calls it."""
+    free = ", ".join(like.co_freevars)
+    body = f"({free});" if free else ""
+    again = f"__import__({__name__!r}, None, None, ['SET']).SET[-1].called({name!r})(*args, **kwargs)"
+    text = f"def outer({free}):\n def inner(*args, **kwargs): {body} return {again}\n"
+    outer = next(each for each in compile(text, like.co_filename, "exec").co_consts if isinstance(each, CodeType))
+    return next(each for each in outer.co_consts if isinstance(each, CodeType))
+
+
 def entered(name: str) -> set[CodeType]:
-    """The code that runs in a program."""
-    found: set[CodeType] = set()
+    """The code that runs in a program: beside a debugger, whom the compiler leaves its place, and without one."""
+    with Tripwires() as wires:
+        observed(name, compiled=True)
+    found = wires.found
 
     def note(frame: Any, event: str, argument: Any) -> None:
         found.add(frame.f_code)

@@ -483,8 +483,9 @@ class Compiled:
         now = nullcontext() if seen is None or self._watch is None else Seen(self._watch.codes)
         with nullcontext() if self._is_part else self._effort.as_plain(), sign, now:
             attempt.run()
-        if isinstance(now, Seen) and now.fault is not None:
-            raise now.fault
+        for each in (sign, now):
+            if isinstance(each, (LineRuns, Seen)) and each.fault is not None:
+                raise each.fault
         if refused is not None and not isinstance(sign, nullcontext) and sign.has_run:
             refused.is_known = True
         elif isinstance(now, Seen) and seen is not None and (data := now.others(seen)) is not None:

@@ -38,9 +38,11 @@ def hit(name: str) -> Injected:
 
 
 QUIET = ("plan.builder:", "plan.stand_in:", "plan.schedule:", "plan.families:", "plan.first_run:_",
-         "capture.abstract_arrays:is_on_host", "optim._prepared:_Seen.run", "capture.recompiles:")  # fmt: skip
+         "capture.abstract_arrays:is_on_host", "optim._prepared:_Seen.run", "capture.recompiles:",
+         "capture.layout:Layout.__str__", "emit.places:Places._forget")  # fmt: skip
 """Where an op or a step is tried out: what raises something there has no place on a schedule, or is not prepared. And
-where a sentence about a recompile is made, for which there is another one."""
+where a sentence about a recompile is made, for which there is another one. Of what a weak reference calls, Python tells
+by itself."""
 
 
 TOOLS = ("save", "load", "archive", "machine_code", "difference", "explain", "minify", "stages", "verify",
@@ -54,7 +56,7 @@ GUARDS = frozenset(
         "Compiled.__init__", "Compiled.forget", "Compiled._note", "Compiled._parts_as_they_are", "Watch._note",
         "Watch._trace", "Watch._on_end", "Watch._on_end_outside", "Watch._switch", "Callees.__call__",
         "CompiledFunctionBackward.apply", "CompiledFunctionBackward.release", "FreedBackward.apply", "Careful.run",
-        "Region.in_other_layouts", "Seen.ran",
+        "Region.in_other_layouts", "Seen.ran", "Watch.stop", "LineRuns._trace", "LineRuns._on_event",
         "Recorder.run_outside", "Recorder._guarded", "Recorder.misses", "Recorder.reads_offset",
         "PreparedStep._failed", "FirstRun._failed",
     )

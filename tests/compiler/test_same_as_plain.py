@@ -410,3 +410,18 @@ def test_gradients_of_gradients_are_added_in_one_order() -> None:
             each.reset_parameters()
         positions = torch.randint(0, 7, (5, 4))
         assert torch.equal(compiled(positions), step(positions))
+
+
+def test_results_lie_as_in_plain_calls_where_the_first_operand_is_broadcast() -> None:
+    """Schedules behind an op that Python calls are planned for the layout that its result had when it was recorded."""
+
+    def f(weights: Any, steps: Any) -> Any:
+        return torch.exp(weights[None, :, None, :] * steps.transpose(1, 2)[..., None])
+
+    weights, steps = torch.randn(128, 8), torch.randn(4, 32, 128)
+    expected = f(weights, steps).stride()
+    assert expected == (32768, 8, 1024, 1)
+    compiled = torch.compile(f)
+    for _ in range(4):
+        assert f(weights, steps).stride() == expected
+        assert compiled(weights, steps).stride() == expected

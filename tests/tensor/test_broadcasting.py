@@ -216,3 +216,12 @@ def test_results_larger_than_the_operands(T: Any) -> Any:
     column, row = x[:, 3], x[5]
     spread = [column[:, None] * row, T.outer(column, row), x[:, :1] + row, row - x[:, 1:2], x[:, ::45] + x[:, :1]]
     return [spread, [each.stride() for each in spread], x.unfold(1, 3, 1).contiguous(), x.unfold(0, 5, 2).contiguous()]
+
+
+@differential
+@pytest.mark.parametrize("size", [4, 128])
+def test_the_order_in_memory_is_the_same_in_every_call(T: Any, size: int) -> Any:
+    """An operand without gaps that is broadcast has no say: the other one decides, in later calls as in the first."""
+    first = numbered(T, (size, 8))[None, :, None, :]
+    other = numbered(T, (4, 32, size)).transpose(1, 2)[..., None]
+    return [[each.stride() for each in (first * other, other + first, first < other)] for _ in range(3)]

@@ -109,7 +109,9 @@ def made(op, name, slow, table, ruled):
                 if type(array) is not ndarray:
                     if type(array) is not kind.backend.array_class:
                         array = kind.backend.asarray(array)
-                elif array.ndim > 1 and operand is not other and not input._array.flags.c_contiguous:
+                elif array.ndim > 1 and operand is not other and (
+                    not input._array.flags.c_contiguous or input._array.size != array.size
+                ):
                     array = arranged(array, input._array, other._array)
 {output}
                 if {recorded} and kind.differentiable:

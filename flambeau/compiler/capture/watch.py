@@ -418,6 +418,8 @@ class LineRuns:
     def __init__(self, place: Place) -> None:
         self._code, self._line = place
         self.has_run = False
+        self.fault: Exception | None = None
+        """What went wrong here: it would be raised in the user's code."""
 
     def __enter__(self) -> LineRuns:
         sys.settrace(self._trace)
@@ -427,13 +429,20 @@ class LineRuns:
         sys.settrace(None)
 
     def _trace(self, frame: FrameType, event: str, argument: Any) -> Any:
-        return self._on_line if frame.f_code is self._code else None
+        return self._on_event if frame.f_code is self._code else None
 
-    def _on_line(self, frame: FrameType, event: str, argument: Any) -> Any:
-        if frame.f_lineno == self._line:
+    def _on_event(self, frame: FrameType, event: str, argument: Any) -> Any:
+        try:
+            self._on_line(frame.f_lineno)
+        except Exception as error:
+            self.fault = error
+            sys.settrace(None)
+        return self._on_event
+
+    def _on_line(self, line: int) -> None:
+        if line == self._line:
             self.has_run = True
             sys.settrace(None)  # all is known
-        return self._on_line
 
 
 def is_watching() -> bool:

@@ -83,7 +83,8 @@ def _elementwise(op: Elementwise, call: Call) -> Run | None:
     if isinstance(other, Tensor):
         if other._kind is not first._kind:
             return None
-        if call.made._array.ndim > 1 and not first._array.flags.c_contiguous:
+        array, made = first._array, call.made._array
+        if made.ndim > 1 and not (array.flags.c_contiguous and array.size == made.size):
             return lambda x, y: arranged(run(x, y), x, y)
         return run
     return run if takes_number(op, first, other, call.made) else None

@@ -46,6 +46,9 @@ class Interpreter:
     repeats = False
     """Whether it runs ops as they are and writes them down: they have to be those of a run on which nobody looks on."""
 
+    keeps_data = False
+    """Whether it writes down the numbers that tensors are made of, also of tensors that have no data."""
+
     sees_checks = False
     """Whether checks of elements, which have no results, are ops to it: what it runs again must refuse the same."""
 

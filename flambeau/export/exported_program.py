@@ -215,9 +215,9 @@ class ExportedProgram:
         """This program with the operators of the table taken apart by its functions."""
         table = default_decompositions() if decomp_table is None else decomp_table
         inner = [node.meta.get("val") for node in self.graph.nodes if node.op == "placeholder"]
-        with FakeTensorMode(allow_non_fake_inputs=True) as fakes:
-            given = tuple([fakes.from_tensor(each) if isinstance(each, Tensor) else each for each in inner])
-            flat = recorded(self._graph_module, given, table, self._axes(), must=True)
+        fakes = FakeTensorMode(allow_non_fake_inputs=True)
+        given = tuple([fakes.from_tensor(each) if isinstance(each, Tensor) else each for each in inner])
+        flat = recorded(self._graph_module, given, table, self._axes(), must=True, within=fakes)
         old = [node for node in self.graph.nodes if node.op == "placeholder"]
         new = [node for node in flat.graph.nodes if node.op == "placeholder"]
         for before, node in zip(old, new, strict=True):

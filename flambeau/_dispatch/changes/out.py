@@ -43,11 +43,10 @@ def store(result: Tensor, out: Tensor, operands: Sequence[Any] = ()) -> Tensor:
         for each in operand if isinstance(operand, (tuple, list)) else (operand,):
             if isinstance(each, Tensor):
                 check_partial_overlap(out, each)
-    if not out._kind.dataless:
-        if THREAD.modes.interpreters:
-            store_elements(out, result)
-        else:
-            overwrite(out, content(result))
+    if THREAD.modes.interpreters:
+        store_elements(out, result)
+    elif not out._kind.dataless:
+        overwrite(out, content(result))
     end_change(out)
     return out
 

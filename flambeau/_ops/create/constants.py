@@ -141,12 +141,17 @@ def made(array: Any, kind: Kind, requires_grad: bool = False) -> Tensor:
     return tensor
 
 
+def _is_without_numbers(kind: Kind) -> bool:
+    """Whether a tensor of a kind has no data, and nobody writes down what would be in it."""
+    return kind.dataless and not any(each.keeps_data for each in THREAD.modes.interpreters)
+
+
 def computed(
     shape: tuple[int, ...], kind: Kind, numbers: Callable[[], Any], requires_grad: bool = False, out: Any = None,
     *, warns: bool = False,
 ) -> Tensor:  # fmt: skip
-    """A new leaf over what `numbers` gives, in `out` if that was given; where there is no data, nothing is computed."""
-    if kind.dataless:
+    """A new leaf over what `numbers` gives, in `out` if that was given; where nobody wants data, nothing is computed."""
+    if _is_without_numbers(kind):
         array = empty_meta(shape, kind.dtype.numpy)
     else:
         ensure_room(shape, kind.dtype.itemsize)
@@ -456,9 +461,12 @@ def eye(
         if value < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {value}")
     kind = chosen_kind(dtype if dtype is not None or out is None else dtype_of_out(out), device, None, "eye")
-    array = allocated((n, columns), kind, 0)
-    if not kind.dataless:
-        np.fill_diagonal(array, number_as(1, array.dtype))
+    if kind.dataless and not _is_without_numbers(kind):
+        array = np.eye(n, columns, dtype=kind.dtype.numpy)
+    else:
+        array = allocated((n, columns), kind, 0)
+        if not kind.dataless:
+            np.fill_diagonal(array, number_as(1, array.dtype))
     return delivered(made(array, kind, requires_grad), out)
 
 

@@ -229,9 +229,9 @@ def _copy_recorded(input: Tensor, src: Any) -> Tensor:
     if 0 in target.strides and src is not input:
         check_no_overlap(input)
     check_apart(target, source, but_same=True)
-    if not input._kind.dataless:
-        if src._kind.dataless:
-            raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+    if not input._kind.dataless and src._kind.dataless:
+        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+    if not input._kind.dataless or THREAD.modes.interpreters:  # who writes ops down has to see this one
         store_elements(input, src if src._kind.backend is input._kind.backend else _beside(src, input))
     if src._kind.device is input._kind.device:
         changed(input, _copy, src)

@@ -50,6 +50,7 @@ class Trace(ValueRecorder):
     """
 
     follows_positions = True
+    keeps_data = True
 
     def __init__(self, keeps: Callable[[str], bool]) -> None:
         super().__init__()

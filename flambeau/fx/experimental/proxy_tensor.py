@@ -6,6 +6,7 @@ import contextlib
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from ..._core.modes import THREAD
@@ -85,26 +86,24 @@ def make_fx(
             return recorded(f, args, decomposition_table)
         fakes = FakeTensorMode(allow_non_fake_inputs=True)
         given = tree_map(lambda each: fakes.from_tensor(each) if isinstance(each, Tensor) else each, args)
-        with fakes:
-            if tracing_mode == "fake":
-                return recorded(f, given, decomposition_table)
-            axes = shared_sizes(tree_flatten(list(given))[0])
-            while axes:
-                with contextlib.suppress(SizeDependent):
-                    return recorded(f, given, decomposition_table, axes)
-                axes.popitem()  # a size by which Python decides is a number in the graph
-            return recorded(f, given, decomposition_table)
+        axes = shared_sizes(tree_flatten(list(given))[0]) if tracing_mode == "symbolic" else {}
+        while axes:
+            with contextlib.suppress(SizeDependent):
+                return recorded(f, given, decomposition_table, axes, within=fakes)
+            axes.popitem()  # a size by which Python decides is a number in the graph
+        return recorded(f, given, decomposition_table, within=fakes)
 
     return wrapped
 
 
 def recorded(
     f: Any, args: tuple[Any, ...], table: Mapping[Any, Callable[..., Any]] | None, axes: Axes | None = None,
-    must: bool = False,
+    must: bool = False, within: FakeTensorMode | None = None,
 ) -> GraphModule:  # fmt: skip
     """The graph of what `f` does with `args`; sizes of `axes` are computed in it, where `f` runs with other ones.
 
-    If they `must` be computed, it is an error where `f` does not run with others.
+    If they `must` be computed, it is an error where `f` does not run with others. `f` runs `within` a mode; constants of
+    the graph are made outside of it, since they have data.
     """
     leaves, structure = tree_flatten(list(args))
 
@@ -121,7 +120,8 @@ def recorded(
         finally:
             trace.undo()
 
-    samples = sample(record, leaves, axes or {}, must)
+    with nullcontext() if within is None else within:
+        samples = sample(record, leaves, axes or {}, must)
     first, graph, root = samples.runs[0], Graph(), Module()
     lowering = Lowering([each.trace for each in samples.runs], samples.axes, graph)
     lowering.constant = functools.partial(_constant, graph, root, _members(f))

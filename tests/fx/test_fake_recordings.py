@@ -1,0 +1,70 @@
+"""`make_fx` of examples without data writes down the same changes as of examples with data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import flambeau as T
+from flambeau.fx.experimental.proxy_tensor import make_fx
+
+
+def _changed(change: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
+    def function(x: Any) -> Any:
+        y = x.clone()
+        change(y, x)
+        return y * 2
+
+    return function
+
+
+_CHANGES: dict[str, Callable[[Any, Any], Any]] = {
+    "copy_": lambda y, x: y.copy_(x.flip(0)),
+    "copy_ of a part": lambda y, x: y[1:].copy_(x[:-1]),
+    "copy_ of another dtype": lambda y, x: y.copy_(x.double().flip(1)),
+    "copy_ of a row": lambda y, x: y.copy_(x[0]),
+    "a row": lambda y, x: y.__setitem__(0, x[1]),
+    "a number": lambda y, x: y.__setitem__(0, 3.0),
+    "a column": lambda y, x: y.__setitem__((slice(None), 1), x[:, 0]),
+    "steps": lambda y, x: y.__setitem__(slice(None, None, 2), x[1::2]),
+    "ellipsis": lambda y, x: y.__setitem__((..., 0), 1.5),
+    "positions": lambda y, x: y.index_put_((T.arange(2),), x[2:]),
+    "add_": lambda y, x: y.add_(x, alpha=3),
+    "fill_": lambda y, x: y[2].fill_(7.0),
+    "zero_": lambda y, x: y[:2].zero_(),
+    "masked_fill_": lambda y, x: y.masked_fill_(x > 0, 1.0),
+    "index_add_": lambda y, x: y.index_add_(0, T.arange(2), x[:2]),
+    "index_copy_": lambda y, x: y.index_copy_(0, T.arange(2), x[2:]),
+    "scatter_": lambda y, x: y.scatter_(0, T.arange(3)[None], x[:1]),
+    "clamp_": lambda y, x: y.clamp_(0.1, 0.2),
+    "out=": lambda y, x: T.mul(x, x, out=y),
+    "out= of a reduction": lambda y, x: T.sum(x, 0, out=y[0]),
+    "out= of a product": lambda y, x: T.mm(x, x[:3], out=y),
+    "out= of a join": lambda y, x: T.cat([x[2:], x[:2]], out=y),
+    "out= of a part": lambda y, x: T.exp(x[:2], out=y[2:]),
+    "set to a transpose": lambda y, x: y[:3].t().copy_(x[:3]),
+    "unbind": lambda y, x: [each.mul_(2) for each in y.unbind(0)],
+    "foreach": lambda y, x: T._foreach_add_([y[0], y[1]], 1.0),
+    "lerp_": lambda y, x: y.lerp_(x.flip(0), 0.5),
+    "baddbmm_": lambda y, x: y[None].baddbmm_(x[None], x[None, :3]),
+    "tril_": lambda y, x: y.tril_(),
+    "fill_diagonal_": lambda y, x: y.fill_diagonal_(4.0),
+    "a range": lambda y, x: y.copy_(T.arange(12.0).view(4, 3)),
+    "evenly spaced": lambda y, x: y[:, 0].copy_(T.linspace(0, 1, 4)),
+    "an identity": lambda y, x: y[:3].copy_(T.eye(3)),
+    "a tensor of numbers": lambda y, x: y[0].copy_(T.tensor([1.0, 2.0, 3.0])),
+    "triangular positions": lambda y, x: y[:2].copy_(T.tril_indices(2, 2).float()),
+}
+
+
+@pytest.mark.parametrize("mode", ["fake", "symbolic"])
+@pytest.mark.parametrize("name", _CHANGES)
+def test_changes_of_tensors_without_data_are_written_down(name: str, mode: str) -> None:
+    function = _changed(_CHANGES[name])
+    recorded = make_fx(function, tracing_mode=mode)(T.ones(4, 3))
+    x = T.arange(12.0).view(4, 3) / 5 - 1
+    kept = x.clone()
+    assert T.equal(recorded(x), function(x)), recorded.code
+    assert T.equal(x, kept)

@@ -101,7 +101,7 @@ def _other_sizes(size: int, bounds: Bounds) -> list[int]:
 
 
 def _variations(
-    base: dict[str, int], others: Mapping[str, list[int]], run: Callable[[Mapping[str, int]], Any]
+    base: dict[str, int], others: dict[str, list[int]], run: Callable[[Mapping[str, int]], Any]
 ) -> list[dict[str, int]]:
     """The sizes of the further runs; axes that can only change together do so."""
     moving = [name for name in base if others[name]]
@@ -114,7 +114,8 @@ def _variations(
         alike = [size for size in runs if _has_ops_of(run, base, base | {name: size})]
         if runs:
             groups.append([name])
-            others[name].sort(key=lambda size, best=(alike or runs)[0]: size != best)  # type: ignore[misc]
+            best = (alike or runs)[0]
+            others[name] = [best, *[size for size in others[name] if size != best]]
         else:
             bound.append(name)
     if bound:

@@ -150,7 +150,7 @@ def computed(
     shape: tuple[int, ...], kind: Kind, numbers: Callable[[], Any], requires_grad: bool = False, out: Any = None,
     *, warns: bool = False,
 ) -> Tensor:  # fmt: skip
-    """A new leaf over what `numbers` gives, in `out` if that was given; where nobody wants data, nothing is computed."""
+    """A new leaf over what `numbers` gives, in `out` if that was given; where nobody wants data, none is computed."""
     if _is_without_numbers(kind):
         array = empty_meta(shape, kind.dtype.numpy)
     else:

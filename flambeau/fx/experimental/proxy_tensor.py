@@ -102,8 +102,8 @@ def recorded(
 ) -> GraphModule:  # fmt: skip
     """The graph of what `f` does with `args`; sizes of `axes` are computed in it, where `f` runs with other ones.
 
-    If they `must` be computed, it is an error where `f` does not run with others. `f` runs `within` a mode; constants of
-    the graph are made outside of it, since they have data.
+    If they `must` be computed, it is an error where `f` does not run with others. `f` runs `within` a mode; constants
+    of the graph are made outside of it, since they have data.
     """
     leaves, structure = tree_flatten(list(args))
 

@@ -104,6 +104,11 @@ def _matrices(T: Any, name: str) -> tuple[Any, Any]:
 @differential
 @every_float8
 def test_scaled_products(T: Any, name: str) -> Any:
+    with T.backends.mkldnn.flags(enabled=False):  # oneDNN, on processors with AMX, takes other types and checks less
+        return _scaled_products(T, name)
+
+
+def _scaled_products(T: Any, name: str) -> Any:
     a, b = _matrices(T, name)
     one, two, rows, columns = T.tensor(0.5), T.tensor([2.0]), T.rand(2, 1), T.rand(1, 4)
     product = functools.partial(T._scaled_mm, a, b)

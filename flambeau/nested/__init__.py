@@ -159,8 +159,9 @@ def narrow(
     if _is_strided(layout):
         if isinstance(start, Tensor) or isinstance(length, Tensor):
             raise RuntimeError("start and length must be integers for the strided layout NT impl")
-        part: Any = packed(list(tensor.unbind())).narrow(dim, start, length)
-        return part  # type: ignore[no-any-return]
+        found: Any = packed(list(tensor.unbind())).narrow(dim, start, length)
+        part: StridedNestedTensor = found
+        return part
     if dim != 1:
         raise RuntimeError("Narrow with jagged layout is supported along dimension 1 alone")
     number, longest = tensor.size(0), tensor.size(1)

@@ -147,7 +147,9 @@ def _by_schema(name: str) -> Callable[..., Any]:
         values = [*args, *defaults[len(args) :]]
         for each, value in kwargs.items():
             values[places[each]] = value
-        return SLOTS.operator_body(schema)(*values)  # type: ignore[misc]  # there is one: the function, or an op
+        body = SLOTS.operator_body(schema)
+        assert body is not None  # it is the function, or an op
+        return body(*values)
 
     return call
 

@@ -243,12 +243,11 @@ def _chunk(func: Any, input: StridedNestedTensor, chunks: int, dim: int = 0) -> 
     if size % chunks:
         raise RuntimeError(f"Chunk for nested tensors is only supported for chunks of one size: {size} into {chunks}")
     width = size // chunks
-    return tuple(
-        [
-            _viewed(input, lambda row, begin=number * width: row.narrow(-1, begin, width))  # type: ignore[misc]
-            for number in range(chunks)
-        ]
-    )
+
+    def chunk(begin: int) -> StridedNestedTensor:
+        return _viewed(input, lambda row: row.narrow(-1, begin, width))
+
+    return tuple([chunk(number * width) for number in range(chunks)])
 
 
 @_rule("view", "reshape")

@@ -140,6 +140,8 @@ def __getattr__(name: str) -> Any:
         value = getattr(importlib.import_module(f"flambeau.{_LATER[name]}"), name)
         globals()[name] = _in_namespace(value) if name in _COMPILED else value
         return globals()[name]
+    if "autograd" not in globals():  # with the first op, so that a debugger steps from `backward()` into no import
+        importlib.import_module("flambeau.autograd")
     try:
         found = _public_function("", name)  # made on first use too, then kept
     except KeyError:

@@ -251,8 +251,8 @@ class _no_level:
 def propagate(op: Any, args: Sequence[Any], outputs: list[Tensor], level: int) -> None:
     """Give the outputs of an op the tangents that follow from those of its inputs."""
     tangents = {id(each): tangent for each in _tensors(args) if (tangent := tangent_of(each)) is not None}
-    if not tangents or op.node_class is None:
-        return
+    if not tangents or op.node_class is None or not any(each._kind.differentiable for each in outputs):
+        return  # comparisons have formulas for the case that a float is overwritten by them; their results have none
     with _no_level():
         found: list[Any]
         if op.tangent is not None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import flambeau
+from flambeau._core.node import recorded_at
 from flambeau._core.process.caller import line_of
 
 ACTIONS: list[Any] = [
@@ -33,7 +34,7 @@ ACTIONS: list[Any] = [
 def test_a_node_knows_its_line(number: int) -> None:
     action = ACTIONS[number]
     node = action(flambeau.ones(2, requires_grad=True)).grad_fn
-    file, line, source = line_of(node.place)
+    file, line, source = line_of(recorded_at(node))
     assert file == __file__
     assert line == action.__code__.co_firstlineno
     assert source.startswith("lambda x:")

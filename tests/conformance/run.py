@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Iterator
+from contextlib import nullcontext
 from itertools import islice
 from typing import Any
 
@@ -32,6 +33,8 @@ _IN_DOUBLE: dict[str, checks.Check] = {
     "forward mode": gradients.forward_mode,
 }
 _KEPT = 3
+_OTHERWISE_IN_ONEDNN = ("torch._scaled_mm", "torch._scaled_mm_v2")
+"""What PyTorch gives to oneDNN on processors with AMX alone: it stores the largest float8 there in place of NaN."""
 
 
 def short(dtype: pytorch.dtype) -> str:
@@ -71,7 +74,9 @@ def examine(
     for aspect, check, dtype in state_aspects(entry) if in_states else aspects(entry):
         if aspect.startswith(only):
             began = time.perf_counter()
-            report[aspect] = _count(check, entry, dtype, limit)
+            is_other = entry.name in _OTHERWISE_IN_ONEDNN
+            with pytorch.backends.mkldnn.flags(enabled=False, allow_tf32=False) if is_other else nullcontext():
+                report[aspect] = _count(check, entry, dtype, limit)
             report[aspect]["seconds"] = round(time.perf_counter() - began, 2)
     return report
 

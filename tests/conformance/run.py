@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from itertools import islice
 from typing import Any
 
@@ -66,6 +66,17 @@ def state_aspects(entry: Entry) -> Iterator[tuple[str, checks.Check, pytorch.dty
             yield name, check, pytorch.float64
 
 
+@contextmanager
+def _without_onednn() -> Iterator[None]:
+    """A context in which PyTorch does not use oneDNN. Its own, `backends.mkldnn.flags`, warns of another setting."""
+    before = pytorch._C._get_mkldnn_enabled()
+    pytorch._C._set_mkldnn_enabled(False)
+    try:
+        yield
+    finally:
+        pytorch._C._set_mkldnn_enabled(before)
+
+
 def examine(
     entry: Entry, limit: int | None = None, only: str | tuple[str, ...] = "", in_states: bool = False
 ) -> Report:
@@ -75,7 +86,7 @@ def examine(
         if aspect.startswith(only):
             began = time.perf_counter()
             is_other = entry.name in _OTHERWISE_IN_ONEDNN
-            with pytorch.backends.mkldnn.flags(enabled=False, allow_tf32=False) if is_other else nullcontext():
+            with _without_onednn() if is_other else nullcontext():
                 report[aspect] = _count(check, entry, dtype, limit)
             report[aspect]["seconds"] = round(time.perf_counter() - began, 2)
     return report

@@ -157,17 +157,12 @@ class _Export:
         for each in sorted(dims, key=lambda each: each.size[1:] != (1, 0)):  # plain ones first
             lowering.axes.setdefault(each.name, AxisPlace(inputs[each.leaf], each.dim, *each.size[1:]))
         flat = [tree_flatten(run.outputs) for run in samples.runs]
-        outputs, out_spec = flat[0]
+        out_spec = flat[0][1]
         if any(spec != out_spec for _, spec in flat):
             raise SizeDependent(
                 "what the module returns has another structure at other sizes of its dynamic dimensions"
             )
-        lowering.lower([each for each in outputs if isinstance(each, Tensor)])
-        results = [
-            lowering.node_of(trace.number_of(each[0])) if isinstance(each[0], Tensor) else lowering.result(each)
-            for each in zip(*[leaves for leaves, _ in flat], strict=True)
-        ]
-        return results, out_spec
+        return lowering.returned([leaves for leaves, _ in flat]), out_spec
 
     # ----- inputs of the graph ----------------------------------------------------------------------------------
 

@@ -105,6 +105,15 @@ class Lowering:
             self._call(call, others)
         self._join_changes()
 
+    def returned(self, runs: Sequence[Sequence[Any]]) -> list[Any]:
+        """Make nodes of all calls and of what the runs returned, leaf by leaf; values that never differ stay values."""
+        self.lower([each for each in runs[0] if isinstance(each, Tensor)])
+        number_of = self.traces[0].number_of
+        return [
+            self.node_of(number_of(each[0])) if isinstance(each[0], Tensor) else self._size(self._merged(each, ()))
+            for each in zip(*runs, strict=True)
+        ]
+
     def _join_changes(self) -> None:
         """An operator whose result is copied into its first argument at once is its in-place form: `add_`."""
         copy = overload_named("aten", "copy_", "default")
@@ -226,10 +235,6 @@ class Lowering:
             seen = ", ".join(map(str, values))
             raise SizeDependent(f"how {kind} that was {seen} follows from the dynamic dimensions is unknown")
         return found
-
-    def result(self, values: Sequence[Any]) -> Any:
-        """What the program returns that is no tensor, from what it was in each run: the value, or the node of it."""
-        return self._size(self._merged(values, ()))
 
     def _number(self, number: Number) -> Node:
         """The node that computes a float from a size."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -110,14 +111,15 @@ def _variations(
     groups: list[list[str]] = []
     bound: list[str] = []
     for name in moving:
-        runs = [size for size in others[name][:2] if _runs(run, base | {name: size})]
-        alike = [size for size in runs if _has_ops_of(run, base, base | {name: size})]
-        if runs:
-            groups.append([name])
-            best = (alike or runs)[0]
-            others[name] = [best, *[size for size in others[name] if size != best]]
-        else:
+        running = (size for size in others[name][:2] if _runs(run, base | {name: size}))
+        first = next(running, None)
+        if first is None:
             bound.append(name)
+            continue
+        groups.append([name])
+        alike = (size for size in chain([first], running) if _has_ops_of(run, base, base | {name: size}))
+        best = next(alike, first)
+        others[name] = [best, *[size for size in others[name] if size != best]]
     if bound:
         groups.append(bound)
     alone = [base | {name: others[name][0] for name in group} for group in groups]

@@ -135,11 +135,7 @@ def recorded(
     for name in samples.axes:
         place = min((axes or {})[name], key=lambda each: each[2:] != (1, 0))  # a plain one, if there is one
         lowering.axes[name] = AxisPlace(inputs[place.leaf], *place[1:])
-    lowering.lower([each for each in first.results if isinstance(each, Tensor)])
-    flat = [
-        lowering.node_of(first.trace.number_of(each[0])) if isinstance(each[0], Tensor) else lowering.result(each)
-        for each in zip(*[each.results for each in samples.runs], strict=True)
-    ]
+    flat = lowering.returned([each.results for each in samples.runs])
     if all(child.is_leaf() for child in structure.children()):
         graph.output(tree_unflatten(flat, first.structure))
     else:

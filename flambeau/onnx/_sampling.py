@@ -121,12 +121,29 @@ def _variations(
         best = next(alike, first)
         others[name] = [best, *[size for size in others[name] if size != best]]
     if bound:
-        groups.append(bound)
+        groups = _joined(groups, bound, base, others, run)
     alone = [base | {name: others[name][0] for name in group} for group in groups]
     count = max(len(others[name]) for name in moving)
     together = [base | {name: _at(others[name], number) for name in moving} for number in range(1, max(count, 2))]
     last = next((each for each in together if _runs(run, each)), together[-1])
     return [*alone, last] if len(groups) > 1 else [alone[0], last]
+
+
+def _joined(
+    groups: list[list[str]], bound: list[str], base: dict[str, int], others: dict[str, list[int]],
+    run: Callable[[Mapping[str, int]], Any],
+) -> list[list[str]]:  # fmt: skip
+    """The groups, and the axes that cannot change alone: together, or with those of their size that can.
+
+    A mask that is indexed may have more rows than the tokens, which may not be more than its rows.
+    """
+    if not _runs(run, base | {name: others[name][0] for name in bound}):
+        tied = [name for (name,) in groups if any(base[name] == base[each] for each in bound)]
+        together = base | dict.fromkeys([*bound, *tied], others[bound[0]][0])
+        if tied and _runs(run, together):
+            others |= dict.fromkeys(tied, others[bound[0]])
+            return [*(group for group in groups if group[0] not in tied), [*bound, *tied]]
+    return [*groups, bound]
 
 
 def _has_ops_of(run: Callable[[Mapping[str, int]], Any], base: Mapping[str, int], sizes: Mapping[str, int]) -> bool:

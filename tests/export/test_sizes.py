@@ -216,3 +216,17 @@ def test_positions_of_vmap_follow_sizes() -> None:
     for shape in ((4, 8), (2, 3), (9, 5)):
         x = T.randint(0, 3, shape).float()
         assert T.equal(program.module()(x), function(T, x))
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@differential
+def test_axes_that_bound_each_other_may_both_change(torch: Any, turned: bool) -> Any:
+    class Masked(torch.nn.Module):
+        def forward(self, x: Any, y: Any) -> Any:
+            rows, mask = (y, x) if turned else (x, y)
+            return rows * mask[torch.arange(rows.shape[0])].sum(-1, keepdim=True)
+
+    dynamic = {0: torch.export.Dim.DYNAMIC}
+    example = torch.ones(3, 4), torch.full((3, 4), 2.0)
+    program = torch.export.export(Masked(), example, dynamic_shapes=(dynamic, dynamic))
+    return [program.module()(torch.ones(size, 4), torch.full((size, 4), 2.0)) for size in (2, 3, 7, 12)]

@@ -277,6 +277,17 @@ def _fill_elements(target: Tensor, number: Any) -> None:
     store_number(target, number)
 
 
+def _fill_elements_with(target: Tensor, value: Tensor) -> None:
+    watched = bool(THREAD.modes.interpreters)
+    if not watched and not (target._kind.dataless and value._kind.dataless):
+        _fill_elements(target, value.to(target._kind.dtype).item())
+        return
+    if target._kind.plain is not target._kind:
+        check_no_overlap(target)
+    if watched:  # a number that is read here would be a constant of the program that is written down
+        store_elements(target, value)
+
+
 @public()
 def fill_(input: Tensor, value: Any) -> Tensor:
     """Set every element to `value`, a number or a 0-d tensor."""
@@ -284,7 +295,7 @@ def fill_(input: Tensor, value: Any) -> Tensor:
         _check_fill_tensor(value)
         check_writable(input, value.requires_grad)
         value._edge()  # as in copy_
-        _fill_elements(input, value.to(input._kind.dtype).item())
+        _fill_elements_with(input, value)
         changed(input, _fill_tensor, value)
         return input
     if type(value) is not float and not is_number(value):

@@ -235,3 +235,26 @@ def test_tangents_of_what_is_copied_into_a_part(T: Any) -> Any:
 def test_scatter_without_dimensions(T: Any) -> Any:
     x, zero, src = T.tensor(1.0), T.tensor(0), T.tensor(2.0)
     return x.scatter(0, zero, src), x.scatter_add(0, zero, src), x.scatter_reduce(0, zero, src, "amax")
+
+
+_PARTS: dict[str, Callable[[Any, Any], Any]] = {
+    "a number": lambda T, x: x.__setitem__(slice(1, 3), 1),
+    "steps": lambda T, x: x.__setitem__(slice(0, 4, 3), True),
+    "all": lambda T, x: x.__setitem__(..., 2.5),
+    "an element": lambda T, x: x.__setitem__(slice(1, 3), x[0, 0]),
+    "a tensor of the host": lambda T, x: x.__setitem__(slice(1, 3), T.tensor(3)),
+    "fill_ with an element": lambda T, x: x[1:].fill_(x[0, 0]),
+    "fill_ with a tensor of the host": lambda T, x: x[1:].fill_(T.tensor(3.0)),
+    "a column": lambda T, x: x.__setitem__((slice(None), 1), 1.5),
+    "masked": lambda T, x: x.masked_fill_(x != 0, x[0, 0]),
+    "positions": lambda T, x: x.__setitem__(T.tensor([1, 2]), 1),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64", "bool", "complex64"])
+@pytest.mark.parametrize("name", _PARTS)
+@differential
+def test_parts_of_tensors_without_data_are_filled(T: Any, name: str, dtype: str) -> Any:
+    x = T.zeros(4, 2, dtype=getattr(T, dtype), device="meta")
+    _PARTS[name](T, x)
+    return x._version, list(x.shape), list(x.stride())

@@ -26,7 +26,7 @@ LIMITS = {  # megabytes of the packages: installed, after `flambeau trim`, after
     "all packages": (ALL, 402.4, 243.9, 242.2),
     "NumPy and ml-dtypes": (ALL[:2], 59.3, 47.5, 45.8),
 }
-OWN = 12.4, 12.4, 11.3
+OWN = 12.5, 12.5, 11.4
 """Those of Flambeau itself, which is in each of them: the only ones that grow, with what it can do."""
 GOALS = {"all packages": 260, "NumPy and ml-dtypes": 60}
 """Megabytes after `flambeau trim`, of the packages and Flambeau together."""

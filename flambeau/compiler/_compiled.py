@@ -22,7 +22,14 @@ from .._core.modes import THREAD, Modes
 from .._core.process.collector import collector_paused
 from .._dispatch.arguments.autocast import own_casts
 from .._dispatch.host_read import sizes
-from ._errors import ConstraintViolationError, ForbiddenCallable, TorchDynamoException, Unsupported, report_fault
+from ._errors import (
+    ConstraintViolationError,
+    ForbiddenCallable,
+    GraphBreak,
+    TorchDynamoException,
+    Unsupported,
+    report_fault,
+)
 from ._logs import log
 from ._marks import COMPILED, is_marked_dynamic, run_inside, size_out_of_range
 from ._stance import STANCE
@@ -33,7 +40,7 @@ from .capture.breaks.split import Definition
 from .capture.effort import Contest, Effort, Trial
 from .capture.foresight import foreseen, narrowed
 from .capture.guards import MISS, State
-from .capture.mutations import Change, Changing, Stored, in_words, outside_caches, undone
+from .capture.mutations import Change, Changing, Stored, in_words, outside_caches, put_back, undone
 from .capture.new_objects import Made
 from .capture.readings import Readings, Seen, Unsteady
 from .capture.recompiles import OTHER_ELEMENTS, Values, why_missed
@@ -386,7 +393,7 @@ class Compiled:
             self.recompiles.append(missed)
             log("recompiles", f"Recompiling {self._name()}\ntriggered by the following guard failure: {missed}")
         try:
-            recording = self._recorded(attempt, self._watch, Watch())
+            recording = self._recorded(attempt, self._watch, Watch(stops=self.fullgraph))
         except Refused as refused:
             return self._refuse(refused, attempt)
         self._watch = recording.watch.with_lines_of(self._watch)
@@ -439,13 +446,20 @@ class Compiled:
 
     def _watched(self, attempt: Attempt) -> Any:
         """Make a call and see what it reads; it is watched no further once something speaks against compiling it."""
-        watch = Watch()
+        watch = Watch(stops=self.fullgraph)
         looks = Looks(self.function) if self.fullgraph else Seen(watch.codes)
-        watch.stored = Stored()
-        with deferring_launches(), looks, watch:
-            attempt.run()
+        watch.stored = stored = Stored()
+        try:
+            with deferring_launches(), looks, watch:
+                attempt.run()
+        except GraphBreak as found:
+            if isinstance(looks, Looks):
+                looks.undo()
+            put_back(stored.changes())
+            self._note_once(found.reason)
+            raise (ForbiddenCallable(found.reason) if watch.is_forbidden else self._unsupported(found.reason)) from None
         if isinstance(looks, Looks) and looks.reason is not None and watch.fault is None:
-            self._note(looks.reason)
+            self._note(looks.reason)  # it was caught
             raise self._unsupported(looks.reason)
         if isinstance(looks, Seen) and looks.fault is not None:
             raise looks.fault
@@ -516,6 +530,7 @@ class Compiled:
         self._attempts += 1
         self._note(refused.reason)
         if self.fullgraph and (self._watch is not None or self._attempts > 1):  # a first call may do what is done once
+            self._attempts = min(self._attempts, _MOST_ATTEMPTS - 1)  # each call is an error
             raise self._unsupported(refused.reason) from None
         if refused.is_error and not refused.may_end:
             self._attempts, self._suspect = self._attempts - 1, None  # the next call may be in another context
@@ -577,7 +592,11 @@ class Compiled:
         known = settings()
         contents, recorder = state.contents(), self._recorder(state, now, self.function, made)
         with now, recorder, own_casts():
-            result = attempt.run()
+            try:
+                result = attempt.run()
+            except GraphBreak:
+                put_back(contents.changes())
+                raise self._refused_by(now, recorder) from None
             if (fault := now.fault or recorder.fault) is not None:
                 raise fault
             if recorder.is_refused:

@@ -30,6 +30,14 @@ class Unsupported(TorchDynamoException):
     """Code that cannot be compiled."""
 
 
+class GraphBreak(BaseException):
+    """Ends a call before a statement that no program can have; what catches every `Exception` lets it pass."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
 class ForbiddenCallable(TorchDynamoException, AssertionError):
     """A function runs that must not be part of compiled code."""
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import datetime
 import inspect
 import sys
 import sys as system
+import time
 import types
 from collections.abc import Iterator
 from contextvars import ContextVar, copy_context
@@ -20,8 +22,12 @@ from flambeau.compiler._compiled import Compiled
 from .test_never_stale import Compile, Program, X, results
 
 PROGRAMS: dict[str, Program] = {}
-IN_PARTS_OR_NOT = {"a_variable_that_is_left_set", "a_variable_from_nowhere"}
-"""Programs that change what others see of a context variable: these calls are not compiled whole."""
+IN_PARTS_OR_NOT = {
+    "a_variable_that_is_left_set", "a_variable_from_nowhere", "the_time_of_a_class", "classes_that_are_derived_later",
+}  # fmt: skip
+"""Programs that change what others see of a context variable, or ask for what nobody can compare: these calls are not
+compiled whole.
+"""
 
 
 def program(function: Program) -> Program:
@@ -45,6 +51,34 @@ def a_variable_that_changes(compile: Compile) -> Iterator[Any]:
     yield f(X)
     FACTOR.reset(token)
     yield f(X)
+
+
+class Clock(datetime.datetime):
+    """A class that asks for the time by a function of the class which it is derived from."""
+
+
+@program
+def the_time_of_a_class(compile: Compile) -> Iterator[Any]:
+    f = compile(lambda x: (x * 2, str(Clock.now()), str(datetime.datetime.now())))
+    seen: set[str] = set()
+    for number in range(8):
+        doubled, *times = f(X + number)
+        assert seen.isdisjoint(times)
+        seen.update(times)
+        time.sleep(2e-6)
+        yield doubled
+
+
+@program
+def classes_that_are_derived_later(compile: Compile) -> Iterator[Any]:
+    class Base:
+        pass
+
+    f = compile(lambda x: x * len(Base.__subclasses__()))
+    kept: list[Any] = []
+    for number in range(8):
+        kept.append(type(f"Derived{number}", (Base,), {}))
+        yield f(X)
 
 
 @program

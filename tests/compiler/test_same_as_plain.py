@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import logging
 import pickle
+import time
 from typing import Any
 
 import pytest
@@ -305,12 +307,112 @@ def test_full_graphs_refuse_branches_on_data(backend: Any) -> None:
 
     with pytest.raises(torch._dynamo.exc.Unsupported, match=r"(?s)test_same_as_plain.py:\d+\).*in .*branches"):
         branches(torch.ones(2))
-    prints(torch.ones(2))
-    with pytest.raises(torch._dynamo.exc.Unsupported, match=r"(?s)print\(\) is called .*test_same_as_plain.py:\d+"):
-        prints(torch.ones(2))
+    for _ in range(6):
+        with pytest.raises(torch._dynamo.exc.Unsupported, match=r"(?s)print\(\) is called .*test_same_as_plain.py:\d+"):
+            prints(torch.ones(2))
     good = torch.compile(lambda x: (x * 2).relu(), fullgraph=True, backend=backend)
     assert [good(torch.ones(2)).tolist() for _ in range(5)] == [[2.0, 2.0]] * 5
     assert isinstance(torch.compiler.explain(good), str)
+
+
+def _prints(x: Any, y: Any) -> Any:
+    try:
+        print(x)
+    except Exception:
+        y.add_(100)
+    return y
+
+
+def _logs(x: Any, y: Any) -> Any:
+    _LOG.warning("%s", x)
+    return y
+
+
+class _Kept(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        _SEEN.append(record)
+
+
+_LOG = logging.getLogger("nobody hears it")
+_LOG.addHandler(_Kept())
+_LOG.propagate = False
+
+
+def _branches(x: Any, y: Any) -> Any:
+    return y + 1 if x.sum() > 0 else y
+
+
+def _asks_the_clock(x: Any, y: Any) -> Any:
+    return y * time.time()
+
+
+def _runs_what_is_disabled(x: Any, y: Any) -> Any:
+    return _disabled(y)
+
+
+@torch.compiler.disable
+def _disabled(y: Any) -> Any:
+    _SEEN.append("ran")
+    return y
+
+
+_SEEN: list[Any] = []
+ENDS = [_prints, _logs, _branches, _asks_the_clock, _runs_what_is_disabled]
+
+
+@pytest.mark.parametrize("ends", ENDS)
+def test_a_call_that_full_graphs_refuse_leaves_nothing_behind(ends: Any, capsys: Any) -> None:
+    """PyTorch raises before anything runs."""
+    net = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2), nn.Dropout(0.5))
+    state: dict[str, Any] = {"calls": 0}
+    history = [1]
+
+    def step(x: Any) -> Any:
+        state["calls"] += 1
+        history.append(x)
+        state["net"] = net
+        y = net(x).relu_()
+        x[1:].mul_(2)
+        return ends(x, y) + torch.rand(3, 2)
+
+    def everything() -> Any:
+        return (
+            [(name, each.tolist()) for name, each in net.state_dict().items()],
+            torch.get_rng_state().tolist(),
+            repr((state, history)),
+            x.tolist(),
+            x._version,
+        )
+
+    x = torch.arange(6.0).reshape(3, 2)
+    compiled = torch.compile(step, fullgraph=True)
+    before = everything()
+    for _ in range(6):
+        with pytest.raises(torch._dynamo.exc.Unsupported, match=r"test_same_as_plain.py:\d+"):
+            compiled(x)
+        assert everything() == before
+    assert capsys.readouterr().out == ""
+    assert not _SEEN
+
+
+def test_a_call_that_full_graphs_refuse_later_leaves_nothing_behind(capsys: Any) -> None:
+    said: list[int] = []
+
+    @torch.compile(fullgraph=True)
+    def step(x: Any, prints: bool) -> Any:
+        if prints:
+            said.append(1)
+            print("heard")
+        return x * 2
+
+    for _ in range(4):
+        assert step(torch.ones(2), False).tolist() == [2.0, 2.0]
+    for _ in range(6):
+        with pytest.raises(torch._dynamo.exc.Unsupported, match=r"print\(\) is called"):
+            step(torch.ones(2), True)
+    assert not said
+    assert capsys.readouterr().out == ""
+    assert step(torch.ones(2), False).tolist() == [2.0, 2.0]
 
 
 def test_modules_compiled_in_their_place_are_explained() -> None:

@@ -15,11 +15,12 @@ from ..._core.process.caller import PACKAGE
 from ..._core.tensor import Tensor
 from .._marks import DISABLED, TRUSTED
 from ..program.items import Outside, SetGrad
+from .breaks.harmless import REFUSED_BUILTINS
 from .breaks.parts import is_module
 from .guards import State
 from .names_read import counts, global_reads, names_in
 from .recorder import Recorder
-from .watch import REFUSED_BUILTINS, Uncompilable, Watch, is_standard
+from .watch import Uncompilable, Watch, is_standard
 
 _MOST_CODES = 64
 """A call that may run more is watched: to look at all that it might read takes longer than that."""

@@ -34,6 +34,7 @@ from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..._dispatch.interpreter import RUN_OUTSIDE
 from ..._dispatch.public.namespaces import is_unbound
 from ..program.items import is_usable
+from .breaks.harmless import is_harmless
 from .containers import Containers
 from .gradients import Gradients
 from .identity_guards import Facts
@@ -43,7 +44,7 @@ from .names_read import Path, global_reads
 from .new_objects import attributes_of, base_of, is_known_by_parts, items_of, slots_of
 from .order import arguments_first
 from .value_kinds import CONTAINERS, OPAQUE, SINGLETONS, VALUES, is_named_tuple
-from .watch import Uncompilable, Watch, is_harmless, reads_all_modules
+from .watch import Uncompilable, Watch, reads_all_modules
 
 _WITH_ITEMS = (list, tuple, dict, set, frozenset, OrderedDict, deque)
 """Built-in classes whose subclasses have items beside attributes."""

@@ -158,12 +158,17 @@ def _is_same(one: Any, other: Any) -> bool:
     return not isinstance(one, dict) or all(map(operator.is_, one.values(), other.values()))
 
 
+def put_back(changes: Iterable[Change]) -> None:
+    """Let containers hold what they held before the call."""
+    for each in changes:
+        _put(each.container, each.before)
+
+
 @contextmanager
 def undone(changes: Sequence[Change]) -> Iterator[None]:
     """A context in which containers hold what they held before the call."""
     try:
-        for each in changes:
-            _put(each.container, each.before)
+        put_back(changes)
         yield
     finally:
         for each in changes:

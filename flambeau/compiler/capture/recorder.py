@@ -94,7 +94,7 @@ class Recorder(Careful, Capture):
         if op.writes:
             self._written.note(op, self._example(args))
         if getattr(op.shape, "refuses", False):  # what follows may depend on the shape, which depends on elements
-            for each in _tensors(results):
+            for each in tensors_in(results):
                 shape = Call(sizes, (self._values[id(each._array)],), None, self._example((each,)), each._array.shape)
                 self._note_read(shape, self._watched_frame())
                 self._goes_on()
@@ -153,13 +153,13 @@ class Recorder(Careful, Capture):
 
     def _can_be_begun_anew(self) -> bool:
         """Whether the random numbers that were drawn can be drawn again."""
-        made = [each for call in self.calls if call.op.draws for each in _tensors([call.examples, call.made])]
+        made = [each for call in self.calls if call.op.draws for each in tensors_in([call.examples, call.made])]
         return all(each._kind.is_cpu for each in made)
 
     def _holds_before_all_else(self, read: Call) -> bool:
         """Whether a read finds the same if it is moved to the front, with no more than what it needs."""
         calls = needed(self.program.items, read)
-        examples = [each for call in (*calls, read) for each in _tensors(call.examples)]
+        examples = [each for call in (*calls, read) for each in tensors_in(call.examples)]
         return all(map(is_pure, calls)) and not any(self._written.has(each._array) for each in examples)
 
     def run_outside(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -332,11 +332,11 @@ class Recorder(Careful, Capture):
         return type(value)([self._example(each) for each in value]) if type(value) in (list, tuple) else value
 
 
-def _tensors(tree: Any) -> list[Tensor]:
-    """The tensors among arguments."""
+def tensors_in(tree: Any) -> list[Tensor]:
+    """The tensors among arguments or results."""
     if isinstance(tree, Tensor):
         return [tree]
-    return [found for each in tree for found in _tensors(each)] if type(tree) in (list, tuple) else []
+    return [found for each in tree for found in tensors_in(each)] if type(tree) in (list, tuple) else []
 
 
 def _kept(found: Any) -> Any:

@@ -23,7 +23,9 @@ import numpy as np
 
 from ..._core.process.caller import GENERATED, PACKAGE
 from ..._core.process.collector import collector_paused
+from .._errors import GraphBreak
 from .._marks import BREAKS, DISABLED, FORBIDDEN, TRUSTED, run_inside
+from .breaks.harmless import has_effects, is_harmless
 from .mutations import Stored
 from .names_read import Lines, Path, Reads, global_reads, import_reads, names_constant, names_in, stores_in
 
@@ -56,12 +58,6 @@ _RUN_OUTSIDE = ("step", "zero_grad")
 _STANDARD_LIBRARY = os.path.dirname(os.__file__) + os.sep
 _PACKAGES = os.path.join(_STANDARD_LIBRARY, "site-packages")
 
-REFUSED_BUILTINS = frozenset(
-    ("__import__", "breakpoint", "compile", "eval", "exec", "globals", "id", "input", "locals", "open", "print", "vars")
-)
-_PURE_MODULES = frozenset(("builtins", "math", "cmath", "_operator", "itertools", "_functools", "_collections", "_abc"))
-_HARMLESS = frozenset(("sys.getrecursionlimit",))
-"""Functions of other modules that find what nothing depends on but whether Python goes on; `inspect` asks for it."""
 _WHEN_SOMETHING_GOES = frozenset(
     [
         each
@@ -74,8 +70,6 @@ _WHEN_SOMETHING_GOES = frozenset(
 _BY_NAME = (getattr, hasattr, setattr, delattr)
 _SWITCHES = sys.version_info < (3, 12)
 """Whether `sys.setprofile` is cheap to switch: later versions of Python write code anew each time."""
-_LOCAL_TYPES = (str, bytes, int, float, complex, tuple, list, dict, set, frozenset, range, slice, type)
-"""Types whose methods touch nothing but the object, which is compared, and their arguments."""
 
 
 class Uncompilable(Exception):
@@ -92,9 +86,11 @@ Breaks = dict[CodeType, set[int]]
 class Watch:
     """Collects, while it is entered, the watched code that runs in this thread."""
 
-    def __init__(self, expected: Container[CodeType] | None = None) -> None:
+    def __init__(self, expected: Container[CodeType] | None = None, stops: bool = False) -> None:
         self.expected = expected
         """The code that is thought to run; None: nobody knows."""
+        self._stops = stops
+        """Whether a call ends, by a `GraphBreak`, before it does what others may notice."""
         self.is_surprised = False
         """Whether other code has run."""
         self.is_of_future = False
@@ -332,7 +328,7 @@ class Watch:
 
     def _switch(self, on: bool) -> None:
         # Set once more within an event, the same function would miss the call that is under way.
-        if on is not self._is_on and self.reason is None and self.fault is None:
+        if on is not self._is_on and not self.is_stopped:
             self._is_on = on
             sys.setprofile(self._note if on else None)
 
@@ -366,14 +362,14 @@ class Watch:
                     if "__dict__" in code.co_names and not (_is_ours(frame) or is_standard(code)):
                         self._reads_any_name = True
                     if code in DISABLED:
-                        self._refuse(frame, f"{code.co_name} runs, which is not to be compiled")
+                        self._refuse(frame, f"{code.co_name} runs, which is not to be compiled", is_noticed=True)
                     if code in FORBIDDEN:
                         self.is_forbidden = True
-                        self._refuse(frame, f"Attempt to trace forbidden callable {code.co_name}")
+                        self._refuse(frame, f"Attempt to trace forbidden callable {code.co_name}", is_noticed=True)
             elif id(code) in self._watched:
                 if event == "c_call":
                     self._calling = frame
-                    if self.reason is None:
+                    if self.reason is None or self._stops:
                         self._check(frame, argument)
                 elif frame is self._calling:  # it goes on
                     self._calling = None
@@ -401,14 +397,20 @@ class Watch:
             module = getattr(function, "__module__", None)
             if owner is not None and type(owner) is not type(sys):
                 module = type(owner).__name__
-            self._refuse(frame, f"{name}() is called" if module == "builtins" else f"{module}.{name}() is called")
+            what = f"{name}() is called" if module == "builtins" else f"{module}.{name}() is called"
+            self._refuse(frame, what, is_noticed=self._stops and has_effects(function))
 
-    def _refuse(self, frame: FrameType, what: str) -> None:
-        if self.reason is None:
+    def _refuse(self, frame: FrameType, what: str, is_noticed: bool = False) -> None:
+        is_first = self.reason is None
+        if is_first or is_noticed:
             self.reason = f"{what} ({frame.f_code.co_filename}:{frame.f_lineno})"
             self.breaks = lines_in(frame)
             self.place = frame.f_code, frame.f_lineno
             self.is_error = BREAKS.are_errors
+        if is_noticed and self._stops:
+            self.stop()
+            raise GraphBreak(str(self.reason))
+        if is_first and not self._stops:
             self.stop()  # nothing else can be said of this call
 
 
@@ -454,17 +456,6 @@ def is_watching() -> bool:
 def _is_within(one: Reads, other: Reads) -> bool:
     """Whether all that is read in one place is read in another, too."""
     return all(paths <= other.get(name, frozenset()) for name, paths in one.items())
-
-
-def is_harmless(function: Any) -> bool:
-    """Whether a function that is not written in Python touches nothing but its arguments and what is compared."""
-    owner = getattr(function, "__self__", None)
-    if owner is not None and type(owner) is not type(sys):
-        return isinstance(owner, _LOCAL_TYPES) or _is_plain_object_method(function, owner)
-    name, module = getattr(function, "__name__", "?"), getattr(function, "__module__", None)
-    if module == "builtins":
-        return name not in REFUSED_BUILTINS
-    return module is None or module in _PURE_MODULES or f"{module}.{name}" in _HARMLESS
 
 
 def lines_in(frame: FrameType | None) -> Breaks:
@@ -527,10 +518,3 @@ def _is_library(frame: FrameType) -> bool:
     if file == "<string>":
         return str(frame.f_globals.get("__name__")).startswith(("namedtuple_", __name__.partition(".")[0] + "."))
     return file.startswith("<frozen ") or is_standard(frame.f_code)
-
-
-def _is_plain_object_method(function: Any, owner: Any) -> bool:
-    """Whether a built-in method is one of every object, of exceptions, or of a container in Python's own library."""
-    return type(owner).__module__ in ("builtins", "collections", "_collections_abc", "types") or (
-        getattr(object, getattr(function, "__name__", ""), None) is not None
-    )

@@ -1,21 +1,26 @@
-"""`fullgraph=True`: in its first call already, a function is told that Python looks at elements in it."""
+"""`fullgraph=True`: a call ends where a graph break is, and leaves tensors and generators as they were before it."""
 
 from __future__ import annotations
 
 import sys
+import weakref
 from collections.abc import Sequence
 from types import FrameType
 from typing import Any
 
+from ...._core.generator import Generator
 from ...._core.process.caller import IS_INTERNAL
+from ...._core.storage import owner_of
 from ...._dispatch.interpreter import Interpreter
 from ...._dispatch.op import Op
-from ..recorder import returns_next
+from ..._errors import GraphBreak
+from ...program.reads import generators_of, go_back, states_of
+from ..recorder import returns_next, tensors_in
 from .parts import code_behind
 
 
 class Looks(Interpreter):
-    """Notes where Python looks at elements, other than to return what it finds."""
+    """Ends a call where Python looks at elements, other than to return what it finds; keeps what the call changes."""
 
     repeats = True
     takes_operators_whole = True
@@ -23,13 +28,49 @@ class Looks(Interpreter):
     def __init__(self, function: Any) -> None:
         self._own = code_behind(function)
         self.reason: str | None = None
+        self._made: dict[int, Any] = {}
+        """The memory that the call has made, by its identity; it may be gone."""
+        self._before: dict[int, tuple[Any, Any]] = {}
+        """Memory that was there before, and a copy of it, by its identity."""
+        self._versions: dict[int, tuple[Any, int]] = {}
+        """Counters of changes and what they said, by their identity."""
+        self._states: dict[Generator, Any] = {}
 
     def run(self, op: Op, args: Sequence[Any]) -> Any:
         if op.reads and self.reason is None:
             frame = _users_frame()
             if frame is not None and not (frame.f_code is self._own and returns_next(frame)):
                 self.reason = looked(op.name, f"{frame.f_code.co_filename}:{frame.f_lineno}")
-        return op(*args)
+                raise GraphBreak(self.reason)
+        for position in op.writes:
+            self._remember(args[position])
+        if op.draws:
+            for generator, state in states_of(*generators_of(args)):
+                self._states.setdefault(generator, state)
+        results = op(*args)
+        given = {id(owner_of(each._array)) for each in tensors_in(args)}
+        for memory in [owner_of(each._array) for each in tensors_in(results)]:
+            if id(memory) not in given:  # a view is of what was there before
+                self._made[id(memory)] = weakref.ref(memory)
+        return results
+
+    def _remember(self, written: Any) -> None:
+        """Keep the elements of tensors that are about to be changed, if they were there before the call."""
+        for each in tensors_in(written):
+            counter, memory = each._counter, owner_of(each._array)
+            if counter is not None:
+                self._versions.setdefault(id(counter), (counter, counter[0]))
+            made = self._made.get(id(memory))
+            if id(memory) not in self._before and (made is None or made() is not memory):
+                self._before[id(memory)] = memory, memory.copy()
+
+    def undo(self) -> None:
+        """Put back what the call has changed."""
+        for memory, elements in self._before.values():
+            memory[...] = elements
+        for counter, version in self._versions.values():
+            counter[0] = version
+        go_back([*self._states.items()])
 
 
 def looked(name: str, place: str) -> str:

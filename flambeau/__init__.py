@@ -121,7 +121,7 @@ _OF_PYTORCH = frozenset({
 })  # fmt: skip
 """Modules that only programs written for PyTorch import; their files are in `_torch`."""
 _SUBPACKAGES = frozenset({
-    "accelerator", "amp", "ao", "backends", "compiler", "cpu", "cuda",
+    "accelerator", "amp", "ao", "autograd", "backends", "compiler", "cpu", "cuda",
     "distributed", "distributions", "export", "fft", "func", "functional", "futures", "fx", "hub", "jit", "library",
     "linalg", "masked", "models", "monitor", "mps", "mtia", "multiprocessing", "nested", "nn", "numa", "onnx", "ops",
     "optim", "overrides", "package", "profiler", "quantization", "quasirandom", "random", "return_types", "safetensors",

@@ -42,3 +42,9 @@ def test_what_an_import_loads_and_compiles() -> None:
     loaded, compiled = json.loads(output)
     assert [name for name in loaded if name.startswith(LATER)] == []
     assert compiled == []
+
+
+def test_autograd_is_found_first() -> None:
+    """Nothing is asked of the package before: its subpackages load one another, but for the one that is asked first."""
+    program = "import flambeau; assert flambeau.autograd.forward_ad and flambeau.autograd.Function"
+    subprocess.run([sys.executable, "-c", program], check=True)

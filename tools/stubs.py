@@ -139,7 +139,7 @@ _OWN_TYPES = (("device", "device"), ("device", "layout"), ("dtype", "dtype"))
 
 _REEXPORTED = frozenset(name for names in _REEXPORTS.values() for name in names)
 
-_MODULES = sorted({"autograd", *flambeau._SUBPACKAGES})
+_MODULES = sorted(flambeau._SUBPACKAGES)
 
 CONSTANTS = """
 __version__: str

@@ -214,11 +214,13 @@ class SavedTensor:
         special = self._specials()
         hooks, modes.saved_hooks = modes.saved_hooks, []  # what the hook itself computes is not packed
         grad, modes.grad = modes.grad, False
+        modes.refresh()
         try:
             special.packed = pack(tensor)
         finally:
             modes.saved_hooks = hooks
             modes.grad = grad
+            modes.refresh()  # who looks on inside the hook has refreshed them without the hooks
         if self.counter[0] != before:
             raise RuntimeError(
                 "A saved tensor pack hook is modifying its input in place. The tensor that a pack hook receives is in "

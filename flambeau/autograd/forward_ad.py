@@ -194,8 +194,11 @@ def _set_tangent(tensor: Tensor, tangent: Tensor) -> None:
     _LIVE[-1].append(weakref.ref(tensor))
 
 
-def adopt_tangent(target: Tensor, result: Tensor) -> None:
-    """After an in-place change: `target`, and the base that it is a view of, take the tangent of `result`."""
+def adopt_tangent(target: Tensor, result: Tensor | None) -> None:
+    """After an in-place change: `target`, and the base that it is a view of, take the tangent of `result`.
+
+    Where that has none, as random numbers and results of comparisons, the tangent of what was overwritten is zero.
+    """
     base = target if target._view is None else target._view.base
     whole = tangent_of(base)
     tangent = tangent_of(result)

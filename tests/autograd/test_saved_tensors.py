@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import flambeau
 from tests.support.differential import differential, outcome
 
 
@@ -521,3 +522,53 @@ def test_what_was_saved_where_mutation_is_allowed(T: Any) -> Any:
         copies = list(context.cloned.values())
         total.backward()
     return before, after, copies, leaf.grad, counts(context)
+
+
+@differential
+def test_pack_hooks_that_enter_contexts(T: Any) -> Any:
+    """A context that the hook enters and leaves changes the modes; the hooks of the program stay."""
+    graph = T.autograd.graph
+    contexts = [
+        *(T.no_grad, T.enable_grad, T.inference_mode, lambda: T.autocast("cpu")),
+        *(lambda: graph.saved_tensors_hooks(lambda t: t, lambda t: t), T.autograd.forward_ad.dual_level),
+        *(lambda: T.device("cpu"), graph.save_on_cpu),
+    ]
+    seen = []
+    for context in contexts:
+        packed = []
+
+        def pack(tensor: Any, context: Any = context, packed: Any = packed) -> Any:
+            with context():
+                packed.append(list(tensor.shape))
+                return tensor * 1
+
+        x = T.ones(3, requires_grad=True)
+        normed = T.nn.BatchNorm1d(2)
+        with graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+            ((x.sin() * x.exp()).tanh() + x**3).sum().backward()
+            normed(T.ones(3, 2).cumsum(0)).sin().sum().backward()
+        seen.append((packed, x.grad))
+    return seen
+
+
+def test_pack_hooks_beside_somebody_who_looks_on() -> None:
+    """With a profiler the same tensors are packed, and a checkpoint saves the same again."""
+    x = flambeau.linspace(-1, 1, 5).requires_grad_()
+
+    def run() -> list[int]:
+        packed: list[int] = []
+
+        def pack(tensor: Any) -> Any:
+            packed.append(tensor.numel())
+            return tensor * 1
+
+        with flambeau.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+            flambeau.nn.functional.softsign(x).sum().backward()
+        result = flambeau.utils.checkpoint.checkpoint(flambeau.nn.Softsign(), x, use_reentrant=False)
+        result.sum().backward()
+        return packed
+
+    alone = run()
+    with flambeau.profiler.profile():
+        assert run() == alone
+    assert len(alone) > 1

@@ -293,6 +293,21 @@ def test_recomputation_has_a_reason_and_the_users_line(options: dict[str, Any]) 
     assert reason.endswith(f"({__file__}:{function.__code__.co_firstlineno + 1})")
 
 
+def test_recomputation_saves_the_same_beside_who_looks_on() -> None:
+    """The first calls are watched: a pack hook that runs ops meanwhile stays in force behind them."""
+    from flambeau.utils.checkpoint import checkpoint
+
+    def step(x: Any) -> Any:
+        checkpoint(nn.Softsign(), x, use_reentrant=False).sum().backward()
+        return x.grad
+
+    compiled = torch.compile(step)
+    for _ in range(5):
+        values = torch.randn(3)
+        found = [each(values.clone().requires_grad_()).tolist() for each in (compiled, step)]
+        assert found[0] == found[1]
+
+
 def test_without_gradients_nothing_is_computed_again() -> None:
     from flambeau.utils.checkpoint import checkpoint
 

@@ -20,7 +20,7 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "training": Kind(training.write),
+    "training": Kind(training.write, training.judge),
     "tensors": Kind(tensors.write),
     "calls": Kind(calls.write, calls.judge),
     "around": Kind(around.write),

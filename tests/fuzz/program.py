@@ -16,11 +16,13 @@ import sys
 import traceback
 import types
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import flambeau
 from tests.support.oracle import pytorch
+
+from . import rounding
 
 Program = tuple[str, ...]
 Judge = Callable[[Program], "Failure | None"]
@@ -136,8 +138,11 @@ def _plain(function: Any = None, **options: Any) -> Any:
     return function if function is not None else (lambda each: each)
 
 
-def judge(program: Program) -> Failure | None:
-    """The first disagreement of the runs of a program; None if there is none."""
+def judge(program: Program, chaotic: bool = False) -> Failure | None:
+    """The first disagreement of the runs of a program; None if there is none.
+
+    If programs of this kind may be chaotic, what rounding explains is no disagreement.
+    """
     plain = run(program, flambeau, _plain)
     if pytorch is not None:
         expected = run(program, pytorch, _plain)
@@ -146,11 +151,22 @@ def judge(program: Program) -> Failure | None:
         found = _disagreement(expected, plain, tolerance(program))
         if found is not None and _SAVED in str(expected.error):
             found = _out_of_place(program, plain)
+        if found is not None and found[0] == "value" and chaotic:
+            found = _disagreement(expected, plain, tolerance(program), _noisy(program))
         if found is not None:
             return Failure(f"PyTorch and Flambeau within {tolerance(program)}", *found)
     compiled = run(program, flambeau, flambeau.compile)
     found = None if _DOUBLE in str(compiled.error) else _disagreement(plain, compiled, 0.0)
     return None if found is None else Failure("plain and compiled", *found)
+
+
+def _noisy(program: Program) -> list[list[Any]]:
+    """What PyTorch shows in runs whose numbers are changed in the last place."""
+    runs = []
+    for seed in rounding.seeds():
+        with rounding.changed_in_the_last_place(seed):
+            runs.append(run(program, pytorch, _plain).seen)
+    return runs
 
 
 def alone(program: Program) -> None:
@@ -194,9 +210,15 @@ def tolerance(program: Program) -> float:
     return 1e-7 if "set_default_dtype(torch.float64)" in text or "dtype=T.float64" in text else 1e-2
 
 
-def _disagreement(expected: Run, actual: Run, relative: float) -> tuple[str, str] | None:
+def _disagreement(
+    expected: Run, actual: Run, relative: float, noisy: Sequence[list[Any]] = ()
+) -> tuple[str, str] | None:
     for number, (left, right) in enumerate(zip(expected.seen, actual.seen, strict=False)):
-        for path, here, there in differences(left, right, relative, f"seen {number}"):
+        found = list(differences(left, right, relative, f"seen {number}"))
+        near = [each[number] for each in noisy if number < len(each)]
+        for path, here, there in found:
+            if near and rounding.explains(path, left, near, here, there):
+                continue
             if relative and any(isinstance(each, float) and abs(each) > _DIVERGED for each in (here, there)):
                 return None
             about = path.rpartition(".")[2].partition("[")[0]

@@ -101,6 +101,8 @@ def leave_graph(target: Tensor) -> None:
     target._requires_grad = False
     target._grad_fn = None
     target._output_nr = 0
+    if target._extra is not None:
+        target._extra.tangents = None
 
 
 class DeferredOwner:

@@ -96,6 +96,10 @@ _FILLS_EXPANDED = ("masked_fill",)
 """Ops that give all elements at one memory location the same value: the order in which they are stored is open."""
 
 
+_LOGICAL = ("logical_and", "logical_not", "logical_or", "logical_xor")
+"""Ops to which neither the gradient nor the tangent of what they overwrite matters: both stay as they were."""
+
+
 def adopt(target: Tensor, result: Tensor, name: str) -> None:
     """Give `target` the content and the history of `result`."""
     check_castable(result._kind.dtype, target._kind.dtype, name)
@@ -107,7 +111,7 @@ def adopt(target: Tensor, result: Tensor, name: str) -> None:
     if name not in _FILLS_EXPANDED:
         check_no_overlap(target)
     store_elements(target, result)
-    if result._extra is not None and result._extra.tangents:
+    if THREAD.modes.forward_level >= 0 and name not in _LOGICAL:  # no tangent, as that of a comparison, is zero
         SLOTS.adopt_tangent(target, result)
     end_change(target, result._grad_fn, result._output_nr, result)
 

@@ -24,7 +24,7 @@ def store(result: Tensor, out: Tensor, operands: Sequence[Any] = ()) -> Tensor:
             "functions with out=... arguments don't support automatic differentiation, but one of the arguments "
             "requires grad. Leave out= away, or compute under torch.no_grad()."
         )
-    if THREAD.modes.forward_level >= 0 and any(_has_tangent(each) for each in (result, out)):
+    if THREAD.modes.forward_level >= 0 and any(has_tangent(each) for each in (result, out)):
         raise NotImplementedError(
             "Trying to use forward AD with an operator that does not support it because it is an out= function: leave "
             "out= away"
@@ -51,7 +51,8 @@ def store(result: Tensor, out: Tensor, operands: Sequence[Any] = ()) -> Tensor:
     return out
 
 
-def _has_tangent(tensor: Tensor) -> bool:
+def has_tangent(tensor: Tensor) -> bool:
+    """Whether a tensor carries a derivative in forward mode."""
     return tensor._extra is not None and bool(tensor._extra.tangents)
 
 

@@ -218,6 +218,7 @@ def _packed_last(op: Primitive[..., tuple[Tensor, ...]], args: tuple[Any, ...], 
         results = _moving(op, args, momentum)
     finally:
         modes.saved_hooks = hooks
+        modes.refresh()
     node = results[0]._grad_fn
     if isinstance(node, OpNode):
         node.pack_saved(*hooks[-1])

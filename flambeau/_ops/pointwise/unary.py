@@ -367,6 +367,17 @@ def _log_odds(x: Array) -> Array:
     return np.log(x / (1 - x))
 
 
+def _logit_tangent(tangent: Tensor, result: Tensor, self: Tensor, eps: float | None) -> Tensor:
+    """As `_logit_gradient`, but that infinite slopes at the ends are left out before they meet a zero."""
+    low, high = (0.0, 1.0) if eps is None else (eps, 1 - eps)
+    inside = (self >= low) & (self <= high)
+    slope = (self * (1 - self)).where(inside, math.nan if eps is None else 1.0)
+    return tangent / slope if eps is None else only_where(tangent / slope, inside)
+
+
+_logit.tangent = _logit_tangent
+
+
 @public("special.logit", inplace=True, out=write_out)
 def logit(input: Tensor, eps: float | None = None) -> Tensor:
     """The inverse of `sigmoid`; with `eps`, `input` is first clamped to [eps, 1 - eps]."""

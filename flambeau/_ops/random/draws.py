@@ -25,6 +25,7 @@ from ..._core.modes import THREAD
 from ..._core.random import permutation, sampling
 from ..._core.random.philox import seed_all_devices
 from ..._core.size import fits_int64
+from ..._core.slots import SLOTS
 from ..._core.tensor import Tensor
 from ..._core.version import note_change
 from ..._dispatch.arguments.scalar import whole
@@ -488,6 +489,8 @@ def _fill(target: Tensor, node: str, draw: Writer, numbers: Numbers, generator: 
         note_change(target._counter, 3)
     else:
         end_change(target)
+    if modes.forward_level >= 0:
+        SLOTS.adopt_tangent(target, None)
     return target
 
 

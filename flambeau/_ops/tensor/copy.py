@@ -178,10 +178,12 @@ def changed(target: Tensor, op: Primitive[..., Any], *args: Any) -> None:
         op.record((target, *args), [stand_in])
         made_by = stand_in._grad_fn
     end_change(target, made_by)
-    if op not in _COPIES:
-        after(op, (target, *args), [target], modes)
-    elif modes.anomaly:  # who copies gives the target, and its base, the tangent of the source
+    if modes.anomaly:
         note_traceback(target._grad_fn)
+    if modes.forward_level >= 0 and op not in _COPIES:  # who copies takes the tangent of the source
+        written = Tensor._from_parts((target._array, target._kind, target._counter))
+        SLOTS.propagate_tangents(op, (target, *args), [written], modes.forward_level)
+        SLOTS.adopt_tangent(target, written)
 
 
 _COPIES = (_copy, _copy_across)

@@ -21,6 +21,7 @@ from ..._core.typed_storage import TypedStorage
 from ..._core.version import share_memory
 from ..._dispatch.changes.history import end_change
 from ..._dispatch.changes.inplace import check_writable
+from ..._dispatch.changes.out import has_tangent
 from ..._dispatch.public.registry import export_method, public
 from ..shape.view import as_shape
 
@@ -58,6 +59,11 @@ def _placed(
 @public(function=False)
 def set_(input: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
     """Make the tensor a window on other memory: a storage's, or another tensor's."""
+    if any(has_tangent(each) for each in (input, source) if isinstance(each, Tensor)):
+        raise NotImplementedError(
+            "Trying to use forward AD with set_ that does not support it because it has not been implemented yet: a "
+            "tangent does not follow its tensor to other memory. Leave the dual level, or use copy_"
+        )
     check_writable(input)
     if source is None:
         source = UntypedStorage(0, device=input._kind.device)
@@ -106,7 +112,11 @@ def resize_(input: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
     """Change the size in place; the storage grows if it has to, and elements beyond the old ones are uninitialised."""
     if input.requires_grad and not THREAD.modes.inference:
         raise RuntimeError("cannot resize variables that require grad: detach the tensor first, or make a new one")
+    if has_tangent(input):
+        raise RuntimeError("cannot resize variables that has a forward grad: use the primal, or make a new tensor")
     check_writable(input)
+    if not size:
+        raise TypeError('resize_() missing 1 required positional arguments: "size". A tensor without dimensions has ()')
     shape = as_shape(size)
     if min(shape, default=0) < 0:
         raise RuntimeError(f"numel: integer multiplication overflow, or a negative size: {list(shape)}")

@@ -56,7 +56,8 @@ GUARDS = frozenset(
         "Compiled.__init__", "Compiled.forget", "Compiled._note", "Compiled._parts_as_they_are", "Watch._note",
         "Watch._trace", "Watch._on_end", "Watch._on_end_outside", "Watch._switch", "Callees.__call__",
         "CompiledFunctionBackward.apply", "CompiledFunctionBackward.release", "FreedBackward.apply", "Careful.run",
-        "Region.in_other_layouts", "Seen.ran", "Watch.stop", "LineRuns._trace", "LineRuns._on_event",
+        "Region.in_other_layouts", "Layouts.one_by_one", "Looks.run", "Seen.ran", "Watch.stop", "LineRuns._trace",
+        "LineRuns._on_event",
         "Recorder.run_outside", "Recorder._guarded", "Recorder.misses", "Recorder.reads_offset",
         "PreparedStep._failed", "FirstRun._failed",
     )

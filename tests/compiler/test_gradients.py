@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -124,6 +125,30 @@ def test_what_fails_for_other_layouts_leaves_the_program(monkeypatch: pytest.Mon
         compiled(flambeau.ones(4, 5)).sum().backward()
     assert model.weight.grad is not None
     assert model.weight.grad.unique().tolist() == [4.0]
+    x, back = flambeau.randn(7, 5), flambeau.randn(3, 7)
+    found = []
+    for each in (compiled, model):
+        model.zero_grad()
+        each(x).backward(back.t())  # as it arrives: a copy would be added in another order
+        found.append([parameter.grad for parameter in model.parameters()])
+    assert all(map(flambeau.equal, *found))
+
+
+def test_gradients_in_more_layouts_than_there_are_functions_for() -> None:
+    model = nn.Sequential(nn.Linear(24, 36), nn.Tanh(), nn.Linear(36, 36), nn.Unflatten(1, (6, 6)))
+    compiled = flambeau.compile(model)
+    for _ in range(3):
+        compiled(flambeau.ones(40, 24)).square().mean().backward()
+    for order in itertools.permutations(range(3)):
+        for step in (1, 2, 3):
+            sizes = [each * step for each in (40, 6, 6)]
+            back = flambeau.randn([sizes[each] for each in order]).permute([order.index(each) for each in range(3)])
+            x, found = flambeau.randn(40, 24), []
+            for each in (compiled, model):
+                model.zero_grad()
+                each(x).backward(back[::step, ::step, ::step])
+                found.append([parameter.grad for parameter in model.parameters()])
+            assert all(map(flambeau.equal, *found)), back.stride()
 
 
 def test_a_saved_tensor_that_is_the_gradient_stays_as_it_was() -> None:

@@ -314,15 +314,16 @@ class Region:
 
     def in_other_layouts(self, arriving: Sequence[Any], rest: Sequence[Any]) -> Sequence[Any] | None:
         """The results for arriving gradients of which some are not contiguous; None: they have to be copied first."""
-        if not self.takes_layouts or all(each.flags.c_contiguous for each in arriving):
+        if all(each.flags.c_contiguous for each in arriving):
             return None
-        try:
-            with collector_paused():
-                return self._as_they_arrive(arriving, rest)
-        except Exception as error:
-            self.takes_layouts = False
-            report_fault("a backward pass of gradients in other layouts", error)
-        return None
+        if self.takes_layouts:
+            try:
+                with collector_paused():
+                    return self._as_they_arrive(arriving, rest)
+            except Exception as error:
+                self.takes_layouts = False
+                report_fault("a backward pass of gradients in other layouts", error)
+        return None if self.layouts is None else self.layouts.one_by_one(arriving, rest)
 
     def _as_they_arrive(self, arriving: Sequence[Any], rest: Sequence[Any]) -> Sequence[Any] | None:
         assert self.layouts is not None

@@ -17,10 +17,11 @@ from ..._ops.shape.view import _contiguous_clone, _unsafe_view, _view, viewed
 from ..plan.segment import segments
 from ..program.items import Call, Item, Rewritten, Value, uses, values_in
 from ..program.lower import lowered
+from .resume import one_by_one
 from .source import Source
 
 _MOST = 8
-"""For so many layouts there is a function; in others gradients are copied first."""
+"""For so many layouts there is a function; for others all ops run one by one."""
 
 Backward = Callable[..., Any]
 
@@ -35,17 +36,28 @@ class Layouts:
         self._known: dict[tuple[Any, ...], Backward] = {}
 
     def run(self, arriving: Sequence[Any], rest: Sequence[Any]) -> Sequence[Any] | None:
-        """The gradients of the inputs, of arriving ones in another layout; None: there are too many layouts."""
+        """The gradients of the inputs, of arriving ones in another layout; None: they have to be copied first."""
         layout = tuple([each.strides for each in arriving])
         known = self._known.get(layout)
         if known is not None:
             found: Sequence[Any] = known(*arriving, *rest)
             return found
-        if len(self._known) >= _MOST or not all(isinstance(each, Call) for each in self._items):
+        if len(self._known) >= _MOST:
+            return self.one_by_one(arriving, rest)
+        if not all(isinstance(each, Call) for each in self._items):
             return None
         values = {int(name[1:]): each for name, each in zip(self._parameters, [*arriving, *rest], strict=False)}
         others = self._in_other_layouts(values, len(arriving))
         self._known[layout] = self._planned(others)
+        return [None if each is None else values[each.number] for each in self._results]
+
+    def one_by_one(self, arriving: Sequence[Any], rest: Sequence[Any]) -> Sequence[Any] | None:
+        """The same, with nothing planned: where there are many layouts, or planning fails."""
+        calls = [each for each in self._items if isinstance(each, Call)]
+        if len(calls) < len(self._items):
+            return None
+        values = {int(name[1:]): each for name, each in zip(self._parameters, [*arriving, *rest], strict=False)}
+        one_by_one(calls, values)
         return [None if each is None else values[each.number] for each in self._results]
 
     def _in_other_layouts(self, values: dict[int, Any], count: int) -> set[int]:

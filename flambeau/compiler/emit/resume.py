@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
+import numpy as np
+
 from ..._core.backend import is_array
 from ..._core.device import device_of_array
 from ..._core.kind import kind_of_array
@@ -21,6 +23,8 @@ from ..._core.process.caller import GENERATED
 from ..._core.tensor import Tensor
 from ..._dispatch.factory import Factory
 from ..._dispatch.op import Op
+from ..program.items import Call, Value
+from ..program.lower import lowered
 
 KEY = "how to resume"
 """The key of the `Resumable` among the globals of generated functions: no name, so that no module has it."""
@@ -127,6 +131,22 @@ def is_of_generated_code(error: BaseException) -> bool:
     while place is not None and place.tb_next is not None:
         place = place.tb_next
     return place is not None and place.tb_frame.f_code.co_filename.startswith(GENERATED)
+
+
+def one_by_one(items: Sequence[Call], values: dict[int, Any]) -> None:
+    """Run items on arrays, which are kept by number: nothing is planned."""
+    for item in items:
+        found = lowered(item)(*_given(item.args, values))
+        several = type(item.results) is list
+        for value, array in zip(item.results, found, strict=True) if several else [(item.results, found)]:
+            if type(value) is Value:
+                values[value.number] = np.asarray(array)
+
+
+def _given(tree: Any, values: dict[int, Any]) -> Any:
+    if type(tree) is Value:
+        return values[tree.number]
+    return type(tree)([_given(each, values) for each in tree]) if type(tree) in (list, tuple) else tree
 
 
 def declined(*args: Any) -> bool:

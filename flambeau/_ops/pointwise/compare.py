@@ -22,46 +22,18 @@ eq = binary("eq", np.equal, rule=TO_BOOL, node="EqBackward1", doc="Elementwise `
 ne = binary(
     "ne", np.not_equal, "not_equal", rule=TO_BOOL, node="NeBackward1", doc="Elementwise `input != other`.", **_FORGETS
 )
-lt = binary(
-    "lt",
-    np.less,
-    "less",
-    rule=TO_BOOL,
-    node="LtBackward1",
-    refuses=(COMPLEX,),
-    doc="Elementwise `input < other`.",
-    **_FORGETS,
-)
-le = binary(
-    "le",
-    np.less_equal,
-    "less_equal",
-    rule=TO_BOOL,
-    node="LeBackward1",
-    refuses=(COMPLEX,),
-    doc="Elementwise `input <= other`.",
-    **_FORGETS,
-)
-gt = binary(
-    "gt",
-    np.greater,
-    "greater",
-    rule=TO_BOOL,
-    node="GtBackward1",
-    refuses=(COMPLEX,),
-    doc="Elementwise `input > other`.",
-    **_FORGETS,
-)
-ge = binary(
-    "ge",
-    np.greater_equal,
-    "greater_equal",
-    rule=TO_BOOL,
-    node="GeBackward1",
-    refuses=(COMPLEX,),
-    doc="Elementwise `input >= other`.",
-    **_FORGETS,
-)
+
+
+def _order(name: str, body: Any, synonym: str, sign: str) -> ElementwiseFunction:
+    """A comparison that complex numbers, which have no order, do not take part in."""
+    node, doc = f"{name.capitalize()}Backward1", f"Elementwise `input {sign} other`."
+    return binary(name, body, synonym, rule=TO_BOOL, node=node, refuses=(COMPLEX,), doc=doc, **_FORGETS)
+
+
+lt = _order("lt", np.less, "less", "<")
+le = _order("le", np.less_equal, "less_equal", "<=")
+gt = _order("gt", np.greater, "greater", ">")
+ge = _order("ge", np.greater_equal, "greater_equal", ">=")
 
 
 def _record_changes(function: ElementwiseFunction) -> None:

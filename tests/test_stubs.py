@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 
-@pytest.mark.parametrize("tool", ["stubs.py", "schemas.py", "results.py"])
+@pytest.mark.parametrize("tool", ["stubs.py", "schemas.py", "results.py", "settings.py"])
 def test_the_generated_files_are_up_to_date(tool: str) -> None:
     command = [sys.executable, str(ROOT / "tools" / tool), "--check"]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

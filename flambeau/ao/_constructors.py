@@ -53,6 +53,11 @@ def takes(*options: str) -> Callable[[Body], Callable[..., None]]:
     return decorate
 
 
+def shown_as(text: str) -> Any:
+    """A `_get_name`: what a layer is called when it is printed, with the name of its class in place of `{}`."""
+    return lambda layer: text.format(type(layer).__name__)
+
+
 def attributes(layer: Any, names: tuple[str, ...]) -> dict[str, Any]:
     """The options that a layer was made with, from its attributes."""
     return {name: getattr(layer, name) for name in names}

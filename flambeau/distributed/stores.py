@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import importlib.util
 import os
 import struct
@@ -95,9 +96,25 @@ class Table:
             del self.queues[key]
         return value
 
+    def queue_length(self, key: str) -> int:
+        """How many values wait in a queue."""
+        return len(self.queues.get(key, ()))
+
     def missing(self, keys: Sequence[str]) -> list[str]:
         """The keys, of the given ones, that hold nothing."""
         return [key for key in keys if key not in self.values and key not in self.queues]
+
+    def get(self, keys: Sequence[str]) -> list[bytes]:
+        """The values of keys."""
+        return [self.values.get(key, b"") for key in keys]
+
+    def count(self) -> int:
+        """How many keys have a value."""
+        return len(self.values)
+
+    def keys(self) -> list[str]:
+        """The keys that have a value."""
+        return list(self.values)
 
 
 class Store:
@@ -110,14 +127,14 @@ class Store:
 
     _timeout = DEFAULT_TIMEOUT
 
-    def _perform(self, action: Callable[[Table], Any]) -> Any:
-        """Do something to the table while nobody else does."""
+    def _perform(self, operation: str, *args: Any) -> Any:
+        """Call a method of the table while nobody else does."""
         raise NotImplementedError(f"{type(self).__name__} is no store by itself: use TCPStore, FileStore or HashStore")
 
     def _await(self, keys: Sequence[str], limit: float) -> None:
         """Wait until all keys hold something."""
         end = time.monotonic() + limit
-        while missing := self._perform(lambda table: table.missing(keys)):
+        while missing := self._perform("missing", keys):
             if time.monotonic() >= end:
                 raise DistStoreError(f"wait timeout after {limit * 1000:.0f}ms, keys: {', '.join(missing)}")
             time.sleep(_BETWEEN_LOOKS)
@@ -125,37 +142,37 @@ class Store:
     def set(self, key: str, value: str | bytes) -> None:
         """Keep a value under a key."""
         data = as_bytes(value)
-        self._perform(lambda table: table.set(key, data))
+        self._perform("set", key, data)
 
     def get(self, key: str) -> bytes:
         """The value of a key, once there is one."""
         self.wait([key])
-        value: bytes = self._perform(lambda table: table.values.get(key, b""))
-        return value
+        (value,) = self._perform("get", [key])
+        return bytes(value)
 
     def add(self, key: str, amount: int) -> int:
         """Add to the number that a key holds, 0 at first; the sum."""
-        result: int = self._perform(lambda table: table.add(key, amount))
+        result: int = self._perform("add", key, amount)
         return result
 
     def append(self, key: str, value: str | bytes) -> None:
         """Lengthen the value of a key."""
         data = as_bytes(value)
-        self._perform(lambda table: table.append(key, data))
+        self._perform("append", key, data)
 
     def compare_set(self, key: str, expected_value: str | bytes, desired_value: str | bytes) -> bytes:
         """Replace a value that is as expected; what the key holds afterwards."""
         expected, desired = as_bytes(expected_value), as_bytes(desired_value)
-        held: bytes = self._perform(lambda table: table.compare_set(key, expected, desired))
+        held: bytes = self._perform("compare_set", key, expected, desired)
         return held
 
     def delete_key(self, key: str) -> bool:
         """Forget a key; whether it was there."""
-        return bool(self._perform(lambda table: table.delete(key)))
+        return bool(self._perform("delete", key))
 
     def check(self, keys: Sequence[str]) -> bool:
         """Whether all keys hold something."""
-        return not self._perform(lambda table: table.missing(keys))
+        return not self._perform("missing", keys)
 
     def wait(self, keys: Sequence[str], timeout: timedelta | None = None) -> None:
         """Wait until all keys hold something."""
@@ -164,7 +181,7 @@ class Store:
     def multi_get(self, keys: Sequence[str]) -> list[bytes]:
         """The values of several keys, once there are all."""
         self.wait(keys)
-        found: list[bytes] = self._perform(lambda table: [table.values.get(key, b"") for key in keys])
+        found: list[bytes] = self._perform("get", keys)
         return found
 
     def multi_set(self, keys: Sequence[str], values: Sequence[str | bytes]) -> None:
@@ -174,31 +191,31 @@ class Store:
 
     def num_keys(self) -> int:
         """How many keys hold something."""
-        count: int = self._perform(lambda table: len(table.values))
+        count: int = self._perform("count")
         return count
 
     def list_keys(self) -> list[str]:
         """The keys that hold something."""
-        keys: list[str] = self._perform(lambda table: list(table.values))
+        keys: list[str] = self._perform("keys")
         return keys
 
     def queue_push(self, key: str, value: str | bytes) -> None:
         """Put a value at the end of the queue of a key."""
         data = as_bytes(value)
-        self._perform(lambda table: table.push(key, data))
+        self._perform("push", key, data)
 
     def queue_pop(self, key: str, block: bool = True) -> bytes:
         """Take the first value of the queue of a key."""
         if block:
             self.wait([key])
-        value: bytes | None = self._perform(lambda table: table.pop(key))
+        value: bytes | None = self._perform("pop", key)
         if value is None:
             raise DistQueueEmptyError(f"queue {key!r} is empty")
         return value
 
     def queue_len(self, key: str) -> int:
         """How many values wait in the queue of a key."""
-        count: int = self._perform(lambda table: len(table.queues.get(key, ())))
+        count: int = self._perform("queue_length", key)
         return count
 
     def set_timeout(self, timeout: timedelta) -> None:
@@ -230,9 +247,9 @@ class HashStore(Store):
         self._table = Table()
         self._changed = new_condition()
 
-    def _perform(self, action: Callable[[Table], Any]) -> Any:
+    def _perform(self, operation: str, *args: Any) -> Any:
         with self._changed:
-            result = action(self._table)
+            result = getattr(self._table, operation)(*args)
             self._changed.notify_all()
         return result
 
@@ -241,6 +258,17 @@ class HashStore(Store):
             if not self._changed.wait_for(lambda: not self._table.missing(keys), limit):
                 missing = ", ".join(self._table.missing(keys))
                 raise DistStoreError(f"wait timeout after {limit * 1000:.0f}ms, keys: {missing}")
+
+
+def _of_a_part(method: Any) -> Any:
+    """A method of stores for a part of one: the part's word stands before the key, or keys, of its first argument."""
+
+    @functools.wraps(method)
+    def call(self: PrefixStore, keys: Any, /, *args: Any, **kwargs: Any) -> Any:
+        named = f"{self.prefix}/{keys}" if isinstance(keys, str) else [f"{self.prefix}/{key}" for key in keys]
+        return getattr(self.underlying_store, method.__name__)(named, *args, **kwargs)
+
+    return call
 
 
 class PrefixStore(Store):
@@ -261,55 +289,19 @@ class PrefixStore(Store):
         self.prefix = prefix
         self.underlying_store = store
 
-    @property
-    def _prefix(self) -> str:
-        return f"{self.prefix}/"
-
-    def _named(self, key: str) -> str:
-        return f"{self.prefix}/{key}"
-
-    def set(self, key: str, value: str | bytes) -> None:
-        self.underlying_store.set(self._named(key), value)
-
-    def get(self, key: str) -> bytes:
-        return self.underlying_store.get(self._named(key))
-
-    def add(self, key: str, amount: int) -> int:
-        return self.underlying_store.add(self._named(key), amount)
-
-    def append(self, key: str, value: str | bytes) -> None:
-        self.underlying_store.append(self._named(key), value)
-
-    def compare_set(self, key: str, expected_value: str | bytes, desired_value: str | bytes) -> bytes:
-        return self.underlying_store.compare_set(self._named(key), expected_value, desired_value)
-
-    def delete_key(self, key: str) -> bool:
-        return self.underlying_store.delete_key(self._named(key))
-
-    def check(self, keys: Sequence[str]) -> bool:
-        return self.underlying_store.check([self._named(key) for key in keys])
-
-    def wait(self, keys: Sequence[str], timeout: timedelta | None = None) -> None:
-        self.underlying_store.wait([self._named(key) for key in keys], timeout)
-
-    def multi_get(self, keys: Sequence[str]) -> list[bytes]:
-        return self.underlying_store.multi_get([self._named(key) for key in keys])
+    set, get, add, append, compare_set, delete_key, queue_push, queue_pop, queue_len = map(
+        _of_a_part,
+        (Store.set, Store.get, Store.add, Store.append, Store.compare_set, Store.delete_key, Store.queue_push,
+         Store.queue_pop, Store.queue_len),
+    )  # fmt: skip
+    check, wait, multi_get = map(_of_a_part, (Store.check, Store.wait, Store.multi_get))
 
     def num_keys(self) -> int:
         return self.underlying_store.num_keys()
 
     def list_keys(self) -> list[str]:
-        start = self._prefix
+        start = f"{self.prefix}/"
         return [key[len(start) :] for key in self.underlying_store.list_keys() if key.startswith(start)]
-
-    def queue_push(self, key: str, value: str | bytes) -> None:
-        self.underlying_store.queue_push(self._named(key), value)
-
-    def queue_pop(self, key: str, block: bool = True) -> bytes:
-        return self.underlying_store.queue_pop(self._named(key), block)
-
-    def queue_len(self, key: str) -> int:
-        return self.underlying_store.queue_len(self._named(key))
 
     def set_timeout(self, timeout: timedelta) -> None:
         self.underlying_store.set_timeout(timeout)
@@ -415,21 +407,21 @@ class FileStore(Store):
         self._table = _Log()
         self._position = 0
         self._guard = new_condition()
-        self._perform(lambda table: table.add(_USERS, 1))
+        self._perform("add", _USERS, 1)
 
     @property
     def path(self) -> str:
         """The path of the file that holds the store."""
         return str(self._path)
 
-    def _perform(self, action: Callable[[Table], Any]) -> Any:
+    def _perform(self, operation: str, *args: Any) -> Any:
         with self._guard:
             try:
                 descriptor = os.open(self._path, _FLAGS, 0o600)
                 try:
                     _lock(descriptor)
                     try:
-                        return self._look_and_write(descriptor, action)
+                        return self._look_and_write(descriptor, operation, *args)
                     finally:
                         _unlock(descriptor)
                 finally:
@@ -437,11 +429,11 @@ class FileStore(Store):
             except OSError as error:
                 raise DistStoreError(f"the store in {self._path} cannot be used: {error}") from error
 
-    def _look_and_write(self, descriptor: int, action: Callable[[Table], Any]) -> Any:
+    def _look_and_write(self, descriptor: int, operation: str, *args: Any) -> Any:
         os.lseek(descriptor, self._position, os.SEEK_SET)
         self._position += self._table.follow(_rest(descriptor))
         self._table.written.clear()
-        result = action(self._table)
+        result = getattr(self._table, operation)(*args)
         data = b"".join(self._table.written)
         if data:
             try:

@@ -17,20 +17,20 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from .._core.names.same_as import same_as
 from .._core.process.locks import new_lock
-from ._errors import DistNetworkError, DistQueueEmptyError, DistStoreError
+from ._errors import DistNetworkError, DistStoreError
 from ._forks import close_in_children
-from .stores import DEFAULT_TIMEOUT, Store, Table, as_bytes, seconds
+from .stores import DEFAULT_TIMEOUT, Store, Table, seconds
 
 __all__ = ["TCPStore"]
 
 _GREETING = b"flambeau store 1\n"
 _HEAD = struct.Struct("<BI")
 _LENGTH = struct.Struct("<I")
-_NUMBER = struct.Struct("<q")
+_INTEGER = struct.Struct("<q")
 _MOST_PARTS = 1 << 16
 _LONGEST_REQUEST = 1 << 28
 _MOST_UNREAD = 1 << 16
@@ -73,70 +73,55 @@ def _parsed(data: bytearray) -> tuple[int, list[bytes], int] | None:
     return head, parts, position
 
 
-# ----- operations: what each does to the table, and with what parts it answers ------------------------------
+# ----- operations: the methods of `Table`, their arguments and results as parts ------------------------------
+
+
+class _Form(NamedTuple):
+    """How values are parts of a message."""
+
+    parts: Callable[[Any], list[bytes]]
+    value: Callable[[list[bytes]], Any]
 
 
 def _texts(parts: Sequence[bytes]) -> list[str]:
     return [part.decode() for part in parts]
 
 
-def _set(table: Table, key: bytes, value: bytes) -> list[bytes]:
-    table.set(key.decode(), value)
-    return []
+_KEY = _Form(lambda key: [key.encode()], lambda parts: parts[0].decode())
+_KEYS = _Form(lambda keys: [key.encode() for key in keys], _texts)
+_BYTES = _Form(lambda value: [value], lambda parts: parts[0])
+_SEVERAL = _Form(list, list)
+_NUMBER = _Form(lambda number: [_INTEGER.pack(number)], lambda parts: _INTEGER.unpack(parts[0])[0])
+_TRUTH = _Form(lambda truth: [b"1" if truth else b""], lambda parts: bool(parts[0]))
+_NOTHING = _Form(lambda _: [], lambda _: None)
+_PERHAPS = _Form(lambda value: [] if value is None else [value], lambda parts: parts[0] if parts else None)
 
-
-def _add(table: Table, key: bytes, amount: bytes) -> list[bytes]:
-    return [_NUMBER.pack(table.add(key.decode(), _NUMBER.unpack(amount)[0]))]
-
-
-def _append(table: Table, key: bytes, value: bytes) -> list[bytes]:
-    table.append(key.decode(), value)
-    return []
-
-
-def _compare_set(table: Table, key: bytes, expected: bytes, desired: bytes) -> list[bytes]:
-    return [table.compare_set(key.decode(), expected, desired)]
-
-
-def _delete(table: Table, key: bytes) -> list[bytes]:
-    return [b"1" if table.delete(key.decode()) else b""]
-
-
-def _check(table: Table, *keys: bytes) -> list[bytes]:
-    return [key.encode() for key in table.missing(_texts(keys))]
-
-
-def _get(table: Table, *keys: bytes) -> list[bytes]:
-    return [table.values.get(key, b"") for key in _texts(keys)]
-
-
-def _count(table: Table) -> list[bytes]:
-    return [_NUMBER.pack(len(table.values))]
-
-
-def _list(table: Table) -> list[bytes]:
-    return [key.encode() for key in table.values]
-
-
-def _push(table: Table, key: bytes, value: bytes) -> list[bytes]:
-    table.push(key.decode(), value)
-    return []
-
-
-def _pop(table: Table, key: bytes) -> list[bytes]:
-    value = table.pop(key.decode())
-    return [] if value is None else [value]
-
-
-def _queue_length(table: Table, key: bytes) -> list[bytes]:
-    return [_NUMBER.pack(len(table.queues.get(key.decode(), ())))]
-
-
-_OPERATIONS: tuple[Callable[..., list[bytes]], ...] = (
-    _set, _add, _append, _compare_set, _delete, _check, _get, _count, _list, _push, _pop, _queue_length
-)  # fmt: skip
+_OPERATIONS: dict[str, tuple[tuple[_Form, ...], _Form]] = {
+    "set": ((_KEY, _BYTES), _NOTHING),
+    "add": ((_KEY, _NUMBER), _NUMBER),
+    "append": ((_KEY, _BYTES), _NOTHING),
+    "compare_set": ((_KEY, _BYTES, _BYTES), _BYTES),
+    "delete": ((_KEY,), _TRUTH),
+    "missing": ((_KEYS,), _KEYS),
+    "get": ((_KEYS,), _SEVERAL),
+    "count": ((), _NUMBER),
+    "keys": ((), _KEYS),
+    "push": ((_KEY, _BYTES), _NOTHING),
+    "pop": ((_KEY,), _PERHAPS),
+    "queue_length": ((_KEY,), _NUMBER),
+}
+"""The forms of the arguments and of the result; an operation's code is its place here."""
+_BY_CODE = tuple(_OPERATIONS.items())
 _CODES = {operation: code for code, operation in enumerate(_OPERATIONS)}
 _WAIT = len(_OPERATIONS)
+
+
+def _performed(table: Table, code: int, parts: list[bytes]) -> list[bytes]:
+    """Call a method of the table with the arguments in a request; the parts of the answer."""
+    operation, (forms, result) = _BY_CODE[code]
+    given = [parts] if forms == (_KEYS,) else [[part] for part in parts]
+    args = [form.value(each) for form, each in zip(forms, given, strict=True)]
+    return result.parts(getattr(table, operation)(*args))
 
 
 # ----- the server ---------------------------------------------------------------------------------------------
@@ -277,10 +262,10 @@ class Server:
     def _perform(self, client: _Client, code: int, parts: list[bytes]) -> None:
         try:
             if code == _WAIT:
-                limit = _NUMBER.unpack(parts[0])[0] / 1000
+                limit = _INTEGER.unpack(parts[0])[0] / 1000
                 client.awaits = (_texts(parts[1:]), time.monotonic() + limit)
                 return
-            answer = _packed(_DONE, _OPERATIONS[code](self._table, *parts))
+            answer = _packed(_DONE, _performed(self._table, code, parts))
         except DistStoreError as error:
             answer = _packed(_WRONG, [str(error).encode()])
         except (IndexError, TypeError, ValueError, struct.error):
@@ -453,64 +438,18 @@ class TCPStore(Store):
             raise DistStoreError(answer[0].decode(errors="replace") if answer else "the store refused")
         return state, answer
 
-    def _operate(self, operation: Callable[..., list[bytes]], *parts: bytes) -> list[bytes]:
-        return self._ask(_CODES[operation], *parts)[1]
-
-    def _number(self, operation: Callable[..., list[bytes]], *parts: bytes) -> int:
-        number: int = _NUMBER.unpack(self._operate(operation, *parts)[0])[0]
-        return number
+    def _perform(self, operation: str, *args: Any) -> Any:
+        forms, result = _OPERATIONS[operation]
+        parts = [part for form, value in zip(forms, args, strict=True) for part in form.parts(value)]
+        return result.value(self._ask(_CODES[operation], *parts)[1])
 
     def _await(self, keys: Sequence[str], limit: float) -> None:
-        state, missing = self._ask(_WAIT, _NUMBER.pack(int(limit * 1000)), *(key.encode() for key in keys), limit=limit)
+        state, missing = self._ask(
+            _WAIT, _INTEGER.pack(int(limit * 1000)), *(key.encode() for key in keys), limit=limit
+        )
         if state == _TOO_LATE:
             names = ", ".join(_texts(missing))
             raise DistStoreError(f"wait timeout after {limit * 1000:.0f}ms, keys: {names}")
-
-    def set(self, key: str, value: str | bytes) -> None:
-        self._operate(_set, key.encode(), as_bytes(value))
-
-    def get(self, key: str) -> bytes:
-        self.wait([key])
-        return self._operate(_get, key.encode())[0]
-
-    def add(self, key: str, amount: int) -> int:
-        return self._number(_add, key.encode(), _NUMBER.pack(amount))
-
-    def append(self, key: str, value: str | bytes) -> None:
-        self._operate(_append, key.encode(), as_bytes(value))
-
-    def compare_set(self, key: str, expected_value: str | bytes, desired_value: str | bytes) -> bytes:
-        return self._operate(_compare_set, key.encode(), as_bytes(expected_value), as_bytes(desired_value))[0]
-
-    def delete_key(self, key: str) -> bool:
-        return bool(self._operate(_delete, key.encode())[0])
-
-    def check(self, keys: Sequence[str]) -> bool:
-        return not self._operate(_check, *(key.encode() for key in keys))
-
-    def multi_get(self, keys: Sequence[str]) -> list[bytes]:
-        self.wait(keys)
-        return self._operate(_get, *(key.encode() for key in keys))
-
-    def num_keys(self) -> int:
-        return self._number(_count)
-
-    def list_keys(self) -> list[str]:
-        return _texts(self._operate(_list))
-
-    def queue_push(self, key: str, value: str | bytes) -> None:
-        self._operate(_push, key.encode(), as_bytes(value))
-
-    def queue_pop(self, key: str, block: bool = True) -> bytes:
-        if block:
-            self.wait([key])
-        answer = self._operate(_pop, key.encode())
-        if not answer:
-            raise DistQueueEmptyError(f"queue {key!r} is empty")
-        return answer[0]
-
-    def queue_len(self, key: str) -> int:
-        return self._number(_queue_length, key.encode())
 
 
 def _connected(host: str, port: int, limit: float) -> socket.socket:

@@ -447,8 +447,9 @@ def test_functions_that_are_not_traced_strictly() -> None:
     assert not missing
 
 
-def test_settings_of_the_compiler_can_be_made() -> None:
-    ours, real = (importlib.import_module(f"{each}._dynamo.config") for each in ("flambeau", "torch"))
+@pytest.mark.parametrize("module", ["_dynamo", "_inductor", "compiler"])
+def test_settings_of_the_compiler_can_be_made(module: str) -> None:
+    ours, real = (importlib.import_module(f"{each}.{module}.config") for each in ("flambeau", "torch"))
     dynamo = importlib.import_module("flambeau._dynamo")
     simple = {
         name: entry.default
@@ -456,9 +457,12 @@ def test_settings_of_the_compiler_can_be_made() -> None:
         if type(entry.default) in (bool, int) and name.islower() and not name.startswith("_")
     }
     for name, default in simple.items():
-        assert getattr(ours, name) == default, name
-        with ours.patch(**{name: "another"}):
-            assert getattr(ours, name) == "another"
+        group, _, own = name.rpartition(".")
+        assert getattr(getattr(ours, group) if group else ours, own) == default, name
+        if not group:
+            with ours.patch(**{name: "another"}):
+                assert getattr(ours, name) == "another"
+    ours = importlib.import_module("flambeau._dynamo.config")
     with dynamo.patch_dynamo_config("recompile_limit", 3):
         assert ours.recompile_limit == 3
     assert ours.recompile_limit == 8

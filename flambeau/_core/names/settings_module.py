@@ -1,17 +1,31 @@
-"""Modules that are nothing but settings: PyTorch's programs set them, and they keep what they are given."""
+"""Modules that are nothing but settings: PyTorch's programs set them, and they keep what they are given.
+
+`settings.json.gz`, which `tools/settings.py` writes, has the settings of each module with their first values.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import gzip
+import json
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 
-def settings(module: str, **defaults: Any) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """For a module of settings: its `__getattr__` and `__dir__`. It gets `patch`, as PyTorch's such modules have."""
+def settings(module: str, name: str, **more: Any) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """For a module of settings, known by `name`: its `__getattr__` and `__dir__`. It gets `patch`, as in PyTorch.
+
+    `more`: settings whose values begin as objects.
+    """
     values = vars(sys.modules[module])
-    values.update(defaults)
+    known = json.loads(gzip.decompress((Path(__file__).parent / "settings.json.gz").read_bytes()))[name]
+    for each, value in (known | more).items():
+        group, _, own = each.rpartition(".")
+        place = vars(values.setdefault(group, SimpleNamespace())) if group else values
+        place[own] = value
 
     @contextlib.contextmanager
     def patch(name: str | dict[str, Any] | None = None, value: Any = None, **changes: Any) -> Iterator[None]:

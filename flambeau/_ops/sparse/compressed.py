@@ -222,57 +222,26 @@ def _part(input: Tensor, by_rows: bool, name: str) -> Any:
     )
 
 
-@public(function=False)
-@about_sparse
-def crow_indices(input: Tensor) -> Tensor:
-    """Where in the values each row begins, and where the last ends."""
-    return dense_tensor(_part(input, True, "crow_indices").compressed, input)
+def _publish_places(name: str, by_rows: bool, part: str, doc: str) -> None:
+    """Publish a method that gives the places in groups of rows or columns, and a function that copies them."""
+
+    def places(input: Tensor) -> Tensor:
+        return dense_tensor(getattr(_part(input, by_rows, name), part), input)
+
+    def copied(input: Tensor) -> Tensor:
+        return places(input).clone()
+
+    for body, published, sentence in (
+        (places, name, doc),
+        (copied, f"{name}_copy", f"`{name}` in memory of their own."),
+    ):
+        body.__name__ = body.__qualname__ = published
+        body.__doc__ = sentence
+    public(function=False)(about_sparse(places))
+    public(method=False, out=True)(about_sparse(copied))
 
 
-@public(function=False)
-@about_sparse
-def col_indices(input: Tensor) -> Tensor:
-    """The column of each value of a matrix by rows."""
-    return dense_tensor(_part(input, True, "col_indices").plain, input)
-
-
-@public(function=False)
-@about_sparse
-def ccol_indices(input: Tensor) -> Tensor:
-    """Where in the values each column begins, and where the last ends."""
-    return dense_tensor(_part(input, False, "ccol_indices").compressed, input)
-
-
-@public(function=False)
-@about_sparse
-def row_indices(input: Tensor) -> Tensor:
-    """The row of each value of a matrix by columns."""
-    return dense_tensor(_part(input, False, "row_indices").plain, input)
-
-
-@public(method=False, out=True)
-@about_sparse
-def crow_indices_copy(input: Tensor) -> Tensor:
-    """`crow_indices` in memory of their own."""
-    return crow_indices(input).clone()
-
-
-@public(method=False, out=True)
-@about_sparse
-def col_indices_copy(input: Tensor) -> Tensor:
-    """`col_indices` in memory of their own."""
-    return col_indices(input).clone()
-
-
-@public(method=False, out=True)
-@about_sparse
-def ccol_indices_copy(input: Tensor) -> Tensor:
-    """`ccol_indices` in memory of their own."""
-    return ccol_indices(input).clone()
-
-
-@public(method=False, out=True)
-@about_sparse
-def row_indices_copy(input: Tensor) -> Tensor:
-    """`row_indices` in memory of their own."""
-    return row_indices(input).clone()
+_publish_places("crow_indices", True, "compressed", "Where in the values each row begins, and where the last ends.")
+_publish_places("col_indices", True, "plain", "The column of each value of a matrix by rows.")
+_publish_places("ccol_indices", False, "compressed", "Where in the values each column begins, and where the last ends.")
+_publish_places("row_indices", False, "plain", "The row of each value of a matrix by columns.")

@@ -9,6 +9,8 @@ import flambeau as torch
 from flambeau import nn
 from flambeau.nn import functional as F
 
+from ...._constructors import shown_as
+
 __all__ = ["MultiheadAttention"]
 
 
@@ -42,8 +44,7 @@ class MultiheadAttention(nn.MultiheadAttention):
         self.dequant_k = stubs.DeQuantStub()
         self.dequant_v = stubs.DeQuantStub()
 
-    def _get_name(self) -> str:
-        return "QuantizableMultiheadAttention"
+    _get_name = shown_as("Quantizable{}")
 
     @classmethod
     def from_float(cls, other: Any) -> Any:

@@ -8,6 +8,7 @@ import flambeau as torch
 from flambeau import nn
 from flambeau.nn.modules.rnn import check_dropout
 
+from ...._constructors import shown_as
 from ...quantized.modules.functional_modules import FloatFunctional
 
 __all__ = ["LSTM", "LSTMCell"]
@@ -82,8 +83,7 @@ class LSTMCell(nn.Module):
             torch.quantize_per_tensor(states[1], c_scale, c_zero, self.cell_state_dtype),
         )
 
-    def _get_name(self) -> str:
-        return "QuantizableLSTMCell"
+    _get_name = shown_as("Quantizable{}")
 
     @classmethod
     def from_params(cls, wi: Any, wh: Any, bi: Any = None, bh: Any = None, split_gates: bool = False) -> LSTMCell:
@@ -239,8 +239,7 @@ class LSTM(nn.Module):
         states = tuple(torch.stack([each[at] for each in lasts]).reshape(shape) for at in (0, 1))
         return x.transpose(0, 1) if self.batch_first else x, states
 
-    def _get_name(self) -> str:
-        return "QuantizableLSTM"
+    _get_name = shown_as("Quantizable{}")
 
     @classmethod
     def from_float(cls, other: Any, qconfig: Any = None, split_gates: bool = False) -> LSTM:

@@ -8,7 +8,7 @@ import flambeau as torch
 from flambeau import nn
 from flambeau.nn import functional as F
 
-from ...._constructors import attributes
+from ...._constructors import attributes, shown_as
 from ...quantizable.modules import activation
 from .utils import output_parameters, requantized
 
@@ -25,8 +25,7 @@ class ReLU6(nn.ReLU):
         """The codes of the result."""
         return F.hardtanh(input, 0.0, 6.0, self.inplace)
 
-    def _get_name(self) -> str:
-        return "QuantizedReLU6"
+    _get_name = shown_as("Quantized{}")
 
     @staticmethod
     def from_float(mod: Any, use_precomputed_fake_quant: bool = False) -> ReLU6:
@@ -46,8 +45,7 @@ class _Requantized(nn.Module):
         """The codes of the result."""
         return requantized(super().forward(input.dequantize()), input, self.scale, self.zero_point)
 
-    def _get_name(self) -> str:
-        return f"Quantized{type(self).__name__}"
+    _get_name = shown_as("Quantized{}")
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
@@ -163,8 +161,7 @@ class PReLU(nn.Module):
         """The codes of the result."""
         return requantized(F.prelu(input.dequantize(), self.weight.dequantize()), input, self.scale, self.zero_point)
 
-    def _get_name(self) -> str:
-        return "QuantizedPReLU"
+    _get_name = shown_as("Quantized{}")
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> PReLU:
@@ -184,8 +181,7 @@ class MultiheadAttention(activation.MultiheadAttention):
 
     _FLOAT_MODULE: Any = activation.MultiheadAttention
 
-    def _get_name(self) -> str:
-        return "QuantizedMultiheadAttention"
+    _get_name = shown_as("Quantized{}")
 
     @classmethod
     def from_float(cls, other: Any) -> Any:

@@ -8,6 +8,7 @@ import flambeau as torch
 from flambeau import nn
 from flambeau.nn import functional as F
 
+from ...._constructors import shown_as
 from .utils import output_parameters, requantized
 
 __all__ = ["BatchNorm2d", "BatchNorm3d"]
@@ -23,8 +24,7 @@ class _BatchNorm(nn.modules.batchnorm._BatchNorm):
         self.register_buffer("scale", torch.tensor(1.0))
         self.register_buffer("zero_point", torch.tensor(0))
 
-    def _get_name(self) -> str:
-        return f"Quantized{type(self).__name__}"
+    _get_name = shown_as("Quantized{}")
 
     def forward(self, input: Any) -> Any:
         """The codes of the result."""

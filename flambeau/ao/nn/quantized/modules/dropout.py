@@ -6,6 +6,8 @@ from typing import Any
 
 from flambeau import nn
 
+from ...._constructors import shown_as
+
 __all__ = ["Dropout"]
 
 
@@ -16,8 +18,7 @@ class Dropout(nn.Dropout):
         """The tensor itself."""
         return input
 
-    def _get_name(self) -> str:
-        return "QuantizedDropout"
+    _get_name = shown_as("Quantized{}")
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Dropout:

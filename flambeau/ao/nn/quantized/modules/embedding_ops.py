@@ -8,7 +8,7 @@ import flambeau as torch
 from flambeau import nn
 from flambeau.nn import functional as F
 
-from ...._constructors import EMBEDDING, EMBEDDING_BAG, takes
+from ...._constructors import EMBEDDING, EMBEDDING_BAG, shown_as, takes
 from .utils import quantize_weight
 
 __all__ = ["Embedding", "EmbeddingBag", "EmbeddingPackedParams"]
@@ -70,8 +70,7 @@ class Embedding(nn.Module):
                 raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
             self._packed_params.set_weight(weight)
 
-    def _get_name(self) -> str:
-        return f"Quantized{type(self).__name__}"
+    _get_name = shown_as("Quantized{}")
 
     def extra_repr(self) -> str:
         """Sizes, dtype and scheme."""

@@ -105,9 +105,6 @@ class QFunctional(_Functions, nn.Module):
         self.zero_point = int(state_dict.pop(prefix + "zero_point"))
         super()._load_from_state_dict(state_dict, prefix, *further)
 
-    def _get_name(self) -> str:
-        return "QFunctional"
-
     def extra_repr(self) -> str:
         """Scale and zero point."""
         return f"scale={self.scale}, zero_point={self.zero_point}"

@@ -8,6 +8,7 @@ import flambeau as torch
 from flambeau import nn
 
 from ....._ops.quantized.layers import quantized_layer
+from ...._constructors import shown_as
 from .utils import WeightedQuantizedModule, output_parameters, quantized_weight
 
 __all__ = ["Linear", "LinearPackedParams"]
@@ -72,8 +73,7 @@ class Linear(WeightedQuantizedModule):
         self.scale = 1.0
         self.zero_point = 0
 
-    def _get_name(self) -> str:
-        return "QuantizedLinear"
+    _get_name = shown_as("Quantized{}")
 
     def __repr__(self) -> str:
         return f"{self._get_name()}({self.extra_repr()})"  # without the part that holds the weight

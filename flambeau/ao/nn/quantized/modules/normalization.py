@@ -7,6 +7,7 @@ from typing import Any
 import flambeau as torch
 from flambeau import nn
 
+from ...._constructors import shown_as
 from .utils import output_parameters, requantized
 
 __all__ = ["GroupNorm", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LayerNorm"]
@@ -29,8 +30,7 @@ class _Norm(nn.Module):
         own: Any = self
         return requantized(super().forward(input.dequantize()), input, own.scale, own.zero_point)
 
-    def _get_name(self) -> str:
-        return f"Quantized{type(self).__name__}"
+    _get_name = shown_as("Quantized{}")
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:

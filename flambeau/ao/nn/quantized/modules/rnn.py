@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 import flambeau as torch
 
+from ...._constructors import shown_as
 from ...quantizable.modules import rnn
 
 __all__ = ["LSTM"]
@@ -16,8 +17,7 @@ class LSTM(rnn.LSTM):
 
     _FLOAT_MODULE: Any = rnn.LSTM
 
-    def _get_name(self) -> str:
-        return "QuantizedLSTM"
+    _get_name = shown_as("Quantized{}")
 
     @classmethod
     def from_float(cls, *args: Any, **kwargs: Any) -> NoReturn:

@@ -21,9 +21,6 @@ class LinearReLU(linear.Linear):
     def __init__(self, in_features: int, out_features: int, bias: bool = True, dtype: Any = torch.qint8) -> None:
         super().__init__(in_features, out_features, bias, dtype)
 
-    def _get_name(self) -> str:
-        return "QuantizedLinearReLU"
-
     @classmethod
     def from_reference(cls, ref_linear_relu: Any, output_scale: Any, output_zero_point: Any) -> Any:
         """The quantized layer for a linear layer and a rectifier that compute with floats."""
@@ -50,9 +47,6 @@ class LinearLeakyReLU(_Followed):
     ) -> None:
         super().__init__(in_features, out_features, bias, dtype)
         self.negative_slope = negative_slope
-
-    def _get_name(self) -> str:
-        return "QuantizedLinearLeakyReLU"
 
     def _function(self, result: Any) -> Any:
         return F.leaky_relu(result, self.negative_slope)
@@ -81,9 +75,6 @@ class LinearTanh(_Followed):
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True, dtype: Any = torch.qint8) -> None:
         super().__init__(in_features, out_features, bias, dtype)
-
-    def _get_name(self) -> str:
-        return "QuantizedLinearTanh"
 
     @classmethod
     def from_reference(cls, ref_mod: Any, output_scale: Any, output_zero_point: Any) -> Any:

@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from ......_ops.quantized.layers import dynamic_convolution
-from ....._constructors import CONV, PLACE, takes
+from ....._constructors import CONV, PLACE, shown_as, takes
 from ...modules import conv
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
 
 
 class _Dynamic(conv._ConvNd):
-    def _get_name(self) -> str:
-        return f"DynamicQuantized{type(self).__name__}"
+    _get_name = shown_as("DynamicQuantized{}")
 
     def forward(self, input: Any, reduce_range: bool = True) -> Any:
         """The floats of the result."""

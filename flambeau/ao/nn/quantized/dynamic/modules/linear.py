@@ -10,6 +10,7 @@ from flambeau.nn import functional as F
 
 from ......_ops.quantized.dispatch import code_tensor
 from ......_ops.quantized.layers import dynamic_layer, rounded_input
+from ....._constructors import shown_as
 from ...modules import linear
 from ...modules.utils import quantize_weight
 
@@ -19,8 +20,7 @@ __all__ = ["Linear"]
 class Linear(linear.Linear):
     """`x @ weight.T + bias` with a weight of codes, or of float16."""
 
-    def _get_name(self) -> str:
-        return "DynamicQuantizedLinear"
+    _get_name = shown_as("DynamicQuantized{}")
 
     def extra_repr(self) -> str:
         """Sizes, dtype and scheme."""

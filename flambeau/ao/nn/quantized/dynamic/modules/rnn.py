@@ -11,6 +11,7 @@ from flambeau.nn.modules.rnn import check_dropout
 from flambeau.nn.utils.rnn import PackedSequence
 
 from ......_ops.quantized.recurrent import GATES, Weights, gru_step, linear, lstm_step, over_layers, rnn_step
+from ....._constructors import shown_as
 from ...modules.utils import quantize_weight
 
 __all__ = [
@@ -25,6 +26,10 @@ __all__ = [
     "apply_permutation",
     "pack_weight_bias",
 ]  # fmt: skip
+
+_FLOAT_LAYER: Any = nn.RNNBase
+_FLOAT_LSTM: Any = nn.LSTM
+_FLOAT_CELL: Any = nn.RNNCellBase
 
 
 def apply_permutation(tensor: Any, permutation: Any, dim: int = 1) -> Any:
@@ -80,6 +85,8 @@ class RNNBase(nn.Module):
     """What the layers share: as many weights as there are layers and directions."""
 
     _FLOAT_MODULE: Any = nn.RNNBase
+    _step: Any
+    """What gives the new states from what the input has made of itself, the old states and the weights."""
 
     def __init__(
         self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
@@ -112,24 +119,21 @@ class RNNBase(nn.Module):
             packed.append(PackedParameter(Weights(weights[0], weights[1], biases[0], biases[1], dtype)))
         self._all_weight_values = nn.ModuleList(packed)
 
-    @property
-    def _directions(self) -> int:
-        return 2 if self.bidirectional else 1
+    # What does not look at weights is the float layer's.
+    proj_size = 0
+    _directions = _FLOAT_LAYER._directions
+    _batch = _FLOAT_LAYER._batch
+    get_expected_hidden_size = _FLOAT_LAYER.get_expected_hidden_size
+    check_hidden_size = _FLOAT_LAYER.check_hidden_size
+    check_forward_args = _FLOAT_LAYER.check_forward_args
+    permute_hidden = _FLOAT_LAYER.permute_hidden
+    extra_repr = _FLOAT_LAYER.extra_repr
 
     def _places(self) -> list[tuple[int, str]]:
         """The number of the layer and the suffix of the direction of each set of weights."""
         return [(layer, suffix) for layer in range(self.num_layers) for suffix in ("", "_reverse")[: self._directions]]
 
-    def _get_name(self) -> str:
-        return "DynamicQuantizedRNN"
-
-    def extra_repr(self) -> str:
-        """Sizes, and what is not the default."""
-        text = f"{self.input_size}, {self.hidden_size}"
-        defaults = (("num_layers", 1), ("bias", True), ("batch_first", False), ("dropout", 0), ("bidirectional", False))
-        return text + "".join(
-            f", {name}={getattr(self, name)}" for name, usual in defaults if getattr(self, name) != usual
-        )
+    _get_name = shown_as("DynamicQuantizedRNN")
 
     def __repr__(self) -> str:
         return f"{self._get_name()}({self.extra_repr()})"
@@ -145,28 +149,6 @@ class RNNBase(nn.Module):
             raise RuntimeError(
                 f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.size(-1)}"
             )
-
-    def get_expected_hidden_size(self, input: Any, batch_sizes: Any) -> tuple[int, int, int]:
-        """The shape of the states."""
-        batch = int(batch_sizes[0]) if batch_sizes is not None else input.size(0 if self.batch_first else 1)
-        return self.num_layers * self._directions, int(batch), self.hidden_size
-
-    def check_hidden_size(
-        self, hx: Any, expected_hidden_size: tuple[int, int, int], msg: str = "Expected hidden size {}, got {}"
-    ) -> None:
-        """Refuse states of another shape."""
-        if tuple(hx.shape) != expected_hidden_size:
-            raise RuntimeError(msg.format(expected_hidden_size, list(hx.shape)))
-
-    def check_forward_args(self, input: Any, hidden: Any, batch_sizes: Any) -> None:
-        """Refuse what does not fit."""
-        self.check_input(input, batch_sizes)
-        expected = self.get_expected_hidden_size(input, batch_sizes)
-        self.check_hidden_size(hidden, expected, "Expected hidden size {}, got {}")
-
-    def permute_hidden(self, hx: Any, permutation: Any) -> Any:
-        """The states in another order of the batch."""
-        return hx if permutation is None else hx.index_select(1, permutation)
 
     # ----- weights -----------------------------------------------------------------------------------------------
 
@@ -232,17 +214,17 @@ class RNNBase(nn.Module):
 
     # ----- computation -------------------------------------------------------------------------------------------
 
-    def _run(self, input: Any, states: Any, step: Any) -> tuple[Any, Any]:
-        """The results in the form of the input, and the last states."""
+    def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
+        """The hidden states of each step, in the form of the input, and the last states."""
         packed = isinstance(input, PackedSequence)
         data, sizes = (input.data, input.batch_sizes) if packed else (input, None)
         order, back = (input.sorted_indices, input.unsorted_indices) if packed else (None, None)
         shape = self.get_expected_hidden_size(data, sizes)
         number = 2 if self.mode == "LSTM" else 1
-        if states is None:
+        if hx is None:
             states = [torch.zeros(shape, dtype=data.dtype) for _ in range(number)]
         else:
-            states = [self.permute_hidden(each, order) for each in (states if number == 2 else (states,))]
+            states = [self.permute_hidden(each, order) for each in (hx if number == 2 else (hx,))]
         self.check_input(data, sizes)
         for each in states:
             self.check_hidden_size(each, shape)
@@ -252,7 +234,7 @@ class RNNBase(nn.Module):
             steps = list(data.unbind(1 if self.batch_first else 0))
         weights = [each.param for each in self._all_weight_values]
         results, lasts = over_layers(
-            steps, states, weights, step, self._directions, self.dropout if self.training else 0.0
+            steps, states, weights, self._step, self._directions, self.dropout if self.training else 0.0
         )
         lasts = [self.permute_hidden(each, back) for each in lasts]
         if packed:
@@ -261,29 +243,26 @@ class RNNBase(nn.Module):
             result = torch.stack(results).transpose(0, 1) if self.batch_first else torch.stack(results)
         return result, tuple(lasts) if number == 2 else lasts[0]
 
+    def forward_tensor(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
+        """Run the layers on a tensor: the hidden states of each step, and the last ones."""
+        return self.forward(input, hx)
+
+    def forward_packed(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
+        """Run the layers on a packed sequence: the hidden states of each step, and the last ones."""
+        return self.forward(input, hx)
+
 
 class LSTM(RNNBase):
     """`nn.LSTM` with quantized weights."""
 
     _FLOAT_MODULE = nn.LSTM
+    _step = staticmethod(lstm_step)
+    _get_name = shown_as("DynamicQuantized{}")
+    get_expected_cell_size = _FLOAT_LSTM.get_expected_cell_size
+    check_forward_args = _FLOAT_LSTM.check_forward_args
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__("LSTM", *args, **kwargs)
-
-    def _get_name(self) -> str:
-        return "DynamicQuantizedLSTM"
-
-    def forward(self, input: Any, hx: Any = None) -> Any:
-        """The hidden states of each step, and the last hidden and cell states."""
-        return self._run(input, hx, lstm_step)
-
-    def forward_tensor(self, input: Any, hx: Any = None) -> Any:
-        """Run the layers on a tensor: the hidden states of each step, and the last ones."""
-        return self.forward(input, hx)
-
-    def forward_packed(self, input: Any, hx: Any = None) -> Any:
-        """Run the layers on a packed sequence: the hidden states of each step, and the last ones."""
-        return self.forward(input, hx)
 
     def permute_hidden(self, hx: Any, permutation: Any) -> Any:
         """The states in another order of the batch."""
@@ -291,36 +270,16 @@ class LSTM(RNNBase):
             return tuple(super(LSTM, self).permute_hidden(each, permutation) for each in hx)
         return super().permute_hidden(hx, permutation)
 
-    def check_forward_args(self, input: Any, hidden: Any, batch_sizes: Any) -> None:
-        """Refuse what does not fit."""
-        self.check_input(input, batch_sizes)
-        expected = self.get_expected_hidden_size(input, batch_sizes)
-        for each, name in zip(hidden, ("hidden[0]", "hidden[1]"), strict=True):
-            self.check_hidden_size(each, expected, f"Expected {name} size {{}}, got {{}}")
-
 
 class GRU(RNNBase):
     """`nn.GRU` with quantized weights."""
 
     _FLOAT_MODULE = nn.GRU
+    _step = staticmethod(gru_step)
+    _get_name = shown_as("DynamicQuantized{}")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__("GRU", *args, **kwargs)
-
-    def _get_name(self) -> str:
-        return "DynamicQuantizedGRU"
-
-    def forward(self, input: Any, hx: Any = None) -> Any:
-        """The hidden states of each step, and the last ones."""
-        return self._run(input, hx, gru_step)
-
-    def forward_tensor(self, input: Any, hx: Any = None) -> Any:
-        """Run the layers on a tensor: the hidden states of each step, and the last ones."""
-        return self.forward(input, hx)
-
-    def forward_packed(self, input: Any, hx: Any = None) -> Any:
-        """Run the layers on a packed sequence: the hidden states of each step, and the last ones."""
-        return self.forward(input, hx)
 
 
 class RNNCellBase(nn.Module):
@@ -347,15 +306,9 @@ class RNNCellBase(nn.Module):
         self._packed_weight_ih = pack_weight_bias(weights[0], self.bias_ih, dtype)
         self._packed_weight_hh = pack_weight_bias(weights[1], self.bias_hh, dtype)
 
-    def _get_name(self) -> str:
-        return "DynamicQuantizedRNNBase"
+    _get_name = shown_as("DynamicQuantizedRNNBase")
 
-    def extra_repr(self) -> str:
-        """Sizes, and what is not the default."""
-        text = f"{self.input_size}, {self.hidden_size}"
-        text += "" if self.bias else ", bias=False"
-        activation = getattr(self, "nonlinearity", "tanh")
-        return text if activation == "tanh" else f"{text}, nonlinearity={activation}"
+    extra_repr = _FLOAT_CELL.extra_repr
 
     def check_forward_input(self, input: Any) -> None:
         """Refuse inputs of another width."""
@@ -459,8 +412,7 @@ class RNNCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, num_chunks=1, dtype=dtype)
         self.nonlinearity = nonlinearity
 
-    def _get_name(self) -> str:
-        return "DynamicQuantizedRNNCell"
+    _get_name = shown_as("DynamicQuantized{}")
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         """The new hidden state."""
@@ -477,8 +429,7 @@ class LSTMCell(RNNCellBase):
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, dtype: Any = torch.qint8) -> None:
         super().__init__(input_size, hidden_size, bias, num_chunks=4, dtype=dtype)
 
-    def _get_name(self) -> str:
-        return "DynamicQuantizedLSTMCell"
+    _get_name = shown_as("DynamicQuantized{}")
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         """The new hidden state and the new cell state."""
@@ -492,8 +443,7 @@ class GRUCell(RNNCellBase):
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, dtype: Any = torch.qint8) -> None:
         super().__init__(input_size, hidden_size, bias, num_chunks=3, dtype=dtype)
 
-    def _get_name(self) -> str:
-        return "DynamicQuantizedGRUCell"
+    _get_name = shown_as("DynamicQuantized{}")
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         """The new hidden state."""

@@ -7,7 +7,7 @@ from typing import Any
 from flambeau import nn
 from flambeau.nn import functional as F
 
-from ....._constructors import CONV, CONV_OPTIONS, CONV_TRANSPOSE, PLACE, attributes, takes
+from ....._constructors import CONV, CONV_OPTIONS, CONV_TRANSPOSE, PLACE, attributes, shown_as, takes
 from .utils import ReferenceQuantizedModule
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
@@ -31,8 +31,7 @@ class _ConvNd(ReferenceQuantizedModule):
         make(**options)
         self._init_weight_qparams(weight_qparams, options["device"])
 
-    def _get_name(self) -> str:
-        return f"Quantized{type(self).__name__}(Reference)"
+    _get_name = shown_as("Quantized{}(Reference)")
 
     def forward(self, x: Any, *further: Any) -> Any:
         """The result in floats."""

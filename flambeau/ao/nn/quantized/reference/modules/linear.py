@@ -7,6 +7,7 @@ from typing import Any
 from flambeau import nn
 from flambeau.nn import functional as F
 
+from ....._constructors import shown_as
 from .utils import ReferenceQuantizedModule
 
 __all__ = ["Linear"]
@@ -29,8 +30,7 @@ class Linear(nn.Linear, ReferenceQuantizedModule):
         super().__init__(in_features, out_features, bias_, device, dtype)
         self._init_weight_qparams(weight_qparams, device)
 
-    def _get_name(self) -> str:
-        return "QuantizedLinear(Reference)"
+    _get_name = shown_as("Quantized{}(Reference)")
 
     def forward(self, x: Any) -> Any:
         """The result in floats."""

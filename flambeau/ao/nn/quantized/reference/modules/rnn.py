@@ -8,6 +8,8 @@ import flambeau as torch
 from flambeau import nn
 from flambeau.nn.modules import rnn
 
+from ....._constructors import shown_as
+
 __all__ = ["GRU", "LSTM", "GRUCell", "LSTMCell", "RNNBase", "RNNCell", "RNNCellBase", "get_quantized_weight"]
 
 _DEFAULT = {"qscheme": torch.per_tensor_affine, "dtype": torch.quint8, "scale": 1.0, "zero_point": 0, "axis": 0}
@@ -68,8 +70,7 @@ class RNNCellBase(_Quantizable, rnn.RNNCellBase):
         given = weight_qparams_dict or {"weight_ih": _DEFAULT, "weight_hh": _DEFAULT, "is_decomposed": False}
         self._init_weight_qparams_dict(given, device)
 
-    def _get_name(self) -> str:
-        return "QuantizedRNNCellBase(Reference)"
+    _get_name = shown_as("Quantized{}(Reference)")
 
     def get_weight_ih(self) -> Any:
         """The weight of the input, as rounded."""
@@ -119,9 +120,6 @@ class RNNCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, 1, device, dtype, weight_qparams_dict)
         self.nonlinearity = nonlinearity
 
-    def _get_name(self) -> str:
-        return "QuantizedRNNCell(Reference)"
-
     def forward(self, input: Any, hx: Any = None) -> Any:
         """The new hidden state."""
         if self.nonlinearity not in ("tanh", "relu"):
@@ -147,9 +145,6 @@ class LSTMCell(RNNCellBase):
     ) -> None:  # fmt: skip
         super().__init__(input_size, hidden_size, bias, 4, device, dtype, weight_qparams_dict)
 
-    def _get_name(self) -> str:
-        return "QuantizedLSTMCell(Reference)"
-
     def forward(self, input: Any, hx: Any = None) -> Any:
         """The new hidden state and the new cell state."""
         return self._step(torch.lstm_cell, input, (None, None) if hx is None else tuple(hx))
@@ -169,9 +164,6 @@ class GRUCell(RNNCellBase):
         weight_qparams_dict: Any = None,
     ) -> None:  # fmt: skip
         super().__init__(input_size, hidden_size, bias, 3, device, dtype, weight_qparams_dict)
-
-    def _get_name(self) -> str:
-        return "QuantizedGRUCell(Reference)"
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         """The new hidden state."""
@@ -242,8 +234,7 @@ class LSTM(RNNBase, nn.LSTM):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         RNNBase.__init__(self, "LSTM", *args, **kwargs)
 
-    def _get_name(self) -> str:
-        return "QuantizedLSTM(Reference)"
+    _get_name = shown_as("Quantized{}(Reference)")
 
 
 class GRU(RNNBase, nn.GRU):
@@ -254,5 +245,4 @@ class GRU(RNNBase, nn.GRU):
             raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
         RNNBase.__init__(self, "GRU", *args, **kwargs)
 
-    def _get_name(self) -> str:
-        return "QuantizedGRU(Reference)"
+    _get_name = shown_as("Quantized{}(Reference)")

@@ -7,7 +7,7 @@ from typing import Any
 from flambeau import nn
 from flambeau.nn import functional as F
 
-from ....._constructors import EMBEDDING, EMBEDDING_BAG, EMBEDDING_OPTIONS, PLACE, attributes, takes
+from ....._constructors import EMBEDDING, EMBEDDING_BAG, EMBEDDING_OPTIONS, PLACE, attributes, shown_as, takes
 from .utils import ReferenceQuantizedModule
 
 __all__ = ["Embedding", "EmbeddingBag"]
@@ -24,8 +24,7 @@ class Embedding(nn.Embedding, ReferenceQuantizedModule):
         super().__init__(**options)
         self._init_weight_qparams(weight_qparams, options["device"])
 
-    def _get_name(self) -> str:
-        return "QuantizedEmbedding(Reference)"
+    _get_name = shown_as("Quantized{}(Reference)")
 
     def forward(self, input: Any) -> Any:
         """The rows."""
@@ -48,8 +47,7 @@ class EmbeddingBag(nn.EmbeddingBag, ReferenceQuantizedModule):
         super().__init__(**options)
         self._init_weight_qparams(weight_qparams, options["device"])
 
-    def _get_name(self) -> str:
-        return "QuantizedEmbedding(Reference)"
+    _get_name = shown_as("QuantizedEmbedding(Reference)")
 
     def forward(self, input: Any, offsets: Any = None, per_sample_weights: Any = None) -> Any:
         """The sums or means."""

@@ -19,9 +19,6 @@ class LinearReLU(linear.Linear):
     def __init__(self, in_features: int, out_features: int, bias: bool = True, dtype: Any = torch.qint8) -> None:
         super().__init__(in_features, out_features, bias, dtype)
 
-    def _get_name(self) -> str:
-        return "DynamicQuantizedLinearReLU"
-
     @classmethod
     def from_reference(cls, ref_qlinear_relu: Any, *further: Any) -> Any:
         """The dynamically quantized layer for a linear layer and a rectifier that compute with floats."""

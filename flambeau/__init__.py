@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import sys as _sys
 from os import environ as _environ
 from os import path as _path
 from typing import Any
@@ -38,6 +39,21 @@ _backend_of("cpu").in_one_pass = _fused
 __version__ = _RELEASE
 
 __path__.append(_path.join(__path__[0], "_torch"))  # PyTorch's private modules: see `_torch/__init__.py`
+
+
+class _NamesOnly:
+    """Finds the modules of this package that have no file: see `_core/names/names_only.py`."""
+
+    @staticmethod
+    def find_spec(fullname: str, path: Any = None, target: Any = None) -> Any:
+        if fullname.startswith(f"{__name__}."):
+            from ._core.names.names_only import spec_of
+
+            return spec_of(fullname)
+        return None
+
+
+_sys.meta_path.append(_NamesOnly())
 
 inf = math.inf
 nan = math.nan

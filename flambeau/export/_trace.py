@@ -10,12 +10,13 @@ from typing import Any
 from .._core.tensor import Tensor
 from ..compiler._errors import UserError, UserErrorType
 from ..compiler._marks import exporting
+from ..compiler.capture.sizes import Place
 from ..fx._lowering import AxisPlace, DataDependent, Lowering, SizeDependent
 from ..fx.graph import Graph
 from ..fx.graph_module import GraphModule
 from ..fx.node import Node
 from ..nn.modules.module import Module
-from ..onnx._sampling import Place, Samples, sample
+from ..onnx._sampling import Samples, sample
 from ..onnx.errors import OnnxExporterError
 from ..utils._pytree import TreeSpec, tree_flatten, tree_leaves_with_path
 from ._whole_calls import CallTrace

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 from .._core.names.same_as import same_as
 from .._core.tensor import Tensor
 from .._torch._subclasses.fake_tensor import FakeTensorMode
+from ..compiler.capture.sizes import Place
 from ..fx._code_of_nests import _PyTreeCodeGen, _PyTreeInfo
 from ..fx.experimental.proxy_tensor import recorded
 from ..fx.graph import Graph
 from ..fx.graph_module import GraphModule, _assign_attr
 from ..fx.node import Node
 from ..nn.modules.module import Module
-from ..onnx._sampling import Place
 from ..utils._pytree import TreeSpec, tree_flatten
 from .decomp_utils import CustomDecompTable
 from .dynamic_shapes import SizeOf

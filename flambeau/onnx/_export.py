@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 from .._core.process.caller import line_of
 from .._core.tensor import Tensor
 from .._torch._C._onnx import OperatorExportTypes, TrainingMode
+from ..compiler.capture.sizes import Place
 from ..compiler.capture.trace import Trace
 from ..utils._pytree import tree_leaves
 from ._converters import has_converter
@@ -23,7 +24,7 @@ from ._graph import Graph, Value
 from ._lowering import Lowering
 from ._passes import drop_unread, rename, tidy
 from ._program import ONNXProgram, Source
-from ._sampling import Place, Samples, sample
+from ._sampling import Samples, sample
 from ._serialize import model_message, onnx_package
 from .errors import OnnxExporterError, OnnxExporterWarning
 

@@ -6,10 +6,13 @@ import importlib
 import pkgutil
 import sys
 
+from .names_only import below
+
 
 def stand_for(older: str, newer: str) -> None:
     """Let the names of a package and of the modules below it lead to those of another."""
     package = importlib.import_module(newer)
-    for info in pkgutil.walk_packages(package.__path__, f"{newer}."):
-        sys.modules[older + info.name[len(newer) :]] = importlib.import_module(info.name)
+    with_files = [each.name for each in pkgutil.walk_packages(package.__path__, f"{newer}.")]
+    for name in (*with_files, *below(newer)):
+        sys.modules[older + name[len(newer) :]] = importlib.import_module(name)
     sys.modules[older] = package

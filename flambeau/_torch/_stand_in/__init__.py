@@ -17,6 +17,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from flambeau._core.names.documentation import page
+from flambeau._core.names.names_only import spec_of
 from flambeau._dispatch.public.namespaces import written
 from flambeau._torch import SameModule
 from flambeau.torch_version import TorchVersion
@@ -152,7 +153,7 @@ class _TorchFinder:
             return ModuleSpec(fullname, SameModule(counterpart(f"torch.{fullname}")))
         if first != PACKAGE or torch_module(fullname) is None:
             return None
-        spec = PathFinder.find_spec(fullname, path, target)
+        spec = PathFinder.find_spec(fullname, path, target) or spec_of(fullname, _rename)
         if spec is not None and type(spec.loader) is SourceFileLoader and spec.origin is not None:
             spec.loader = _RenamingLoader(fullname, spec.origin)
         return spec

@@ -14,6 +14,7 @@ from ..._core.tensor import Tensor
 from ..._dispatch.op import Op
 from ..._torch._subclasses.fake_tensor import FakeTensorMode
 from ...compiler.capture.operators import as_operator
+from ...compiler.capture.sizes import Axes
 from ...compiler.capture.trace import Trace
 from ...nn.modules.module import Module
 from ...utils._pytree import tree_flatten, tree_map, tree_unflatten
@@ -21,7 +22,7 @@ from .._code_of_nests import _PyTreeCodeGen, _PyTreeInfo
 from .._lowering import AxisPlace, Lowering, SizeDependent
 from ..graph import Graph
 from ..graph_module import GraphModule
-from ._samples import Axes, Recorded, sample, shared_sizes
+from ._samples import Recorded, sample, shared_sizes
 
 __all__ = ["ProxyTorchDispatchMode", "get_innermost_proxy_mode", "get_proxy_mode", "make_fx"]
 
@@ -116,14 +117,14 @@ def recorded(
         numbers = [trace.number_of(each) if isinstance(each, Tensor) else None for each in own]
         try:
             with trace:
-                return Recorded.of(trace, numbers, f(*tree_unflatten(own, structure)))
+                return Recorded(trace, numbers, *tree_flatten(f(*tree_unflatten(own, structure))))
         finally:
             trace.undo()
 
     with nullcontext() if within is None else within:
-        samples = sample(record, leaves, axes or {}, must)
-    first, graph, root = samples.runs[0], Graph(), Module()
-    lowering = Lowering([each.trace for each in samples.runs], samples.axes, graph)
+        runs, sizes = sample(record, leaves, axes or {}, must)
+    first, graph, root = runs[0], Graph(), Module()
+    lowering = Lowering([each.trace for each in runs], sizes, graph)
     lowering.constant = functools.partial(_constant, graph, root, _members(f))
     inputs = []
     for name, number, value in zip(_names(f, args), first.numbers, leaves, strict=True):
@@ -132,10 +133,10 @@ def recorded(
             lowering.note_input(number, inputs[-1])
         else:
             inputs[-1].meta["val"] = value
-    for name in samples.axes:
+    for name in sizes:
         place = min((axes or {})[name], key=lambda each: each[2:] != (1, 0))  # a plain one, if there is one
         lowering.axes[name] = AxisPlace(inputs[place.leaf], *place[1:])
-    flat = lowering.returned([each.results for each in samples.runs])
+    flat = lowering.returned([each.results for each in runs])
     if all(child.is_leaf() for child in structure.children()):
         graph.output(tree_unflatten(flat, first.structure))
     else:

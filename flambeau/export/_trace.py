@@ -10,7 +10,7 @@ from typing import Any
 from .._core.tensor import Tensor
 from ..compiler._errors import UserError, UserErrorType
 from ..compiler._marks import exporting
-from ..compiler.capture.sizes import Place
+from ..compiler.program.sizes import Place
 from ..fx._lowering import AxisPlace, DataDependent, Lowering, SizeDependent
 from ..fx.graph import Graph
 from ..fx.graph_module import GraphModule

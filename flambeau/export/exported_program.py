@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from .._core.names.same_as import same_as
 from .._core.tensor import Tensor
 from .._torch._subclasses.fake_tensor import FakeTensorMode
-from ..compiler.capture.sizes import Place
+from ..compiler.program.sizes import Place
 from ..fx._code_of_nests import _PyTreeCodeGen, _PyTreeInfo
 from ..fx.experimental.proxy_tensor import recorded
 from ..fx.graph import Graph

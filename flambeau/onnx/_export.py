@@ -13,8 +13,8 @@ from typing import Any, BinaryIO
 from .._core.process.caller import line_of
 from .._core.tensor import Tensor
 from .._torch._C._onnx import OperatorExportTypes, TrainingMode
-from ..compiler.capture.sizes import Place
 from ..compiler.capture.trace import Trace
+from ..compiler.program.sizes import Place
 from ..utils._pytree import tree_leaves
 from ._converters import has_converter
 from ._custom import converters_of

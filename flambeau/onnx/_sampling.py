@@ -10,8 +10,8 @@ import numpy as np
 from .._core.arrays.lazy_signs import content
 from .._core.backend import to_host
 from .._core.tensor import Tensor
-from ..compiler.capture.sizes import Axes, Bounds, Runs, Sizes, changed_dims, size_at
 from ..compiler.capture.trace import Run, Trace, trace_call
+from ..compiler.program.sizes import Axes, Bounds, Runs, Sizes, changed_dims, size_at
 from ..random import get_rng_state, set_rng_state
 from ..utils._pytree import tree_flatten, tree_unflatten
 from ._element_types import tensor_over

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..._core.tensor import Tensor
-from ...compiler.capture.sizes import Axes, Place, Runs, Sizes, changed_dims, size_at
 from ...compiler.capture.trace import Trace
+from ...compiler.program.sizes import Axes, Place, Runs, Sizes, changed_dims, size_at
 from ...utils._pytree import TreeSpec
 from .._lowering import SizeDependent
 

@@ -14,8 +14,8 @@ from ..._core.tensor import Tensor
 from ..._dispatch.op import Op
 from ..._torch._subclasses.fake_tensor import FakeTensorMode
 from ...compiler.capture.operators import as_operator
-from ...compiler.capture.sizes import Axes
 from ...compiler.capture.trace import Trace
+from ...compiler.program.sizes import Axes
 from ...nn.modules.module import Module
 from ...utils._pytree import tree_flatten, tree_map, tree_unflatten
 from .._code_of_nests import _PyTreeCodeGen, _PyTreeInfo

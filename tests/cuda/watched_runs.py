@@ -93,6 +93,7 @@ class _Subscripts(nn.Module):
         picked = torch.cat([y[:, self.positions], y.index_select(1, self.positions), y[:, :1].expand(-1, 2, -1)], 1)
         highest = picked.masked_fill(self.mask, -1.0).sort(1).values[:, -4:]
         written = torch.zeros_like(highest)
+        written[:, 0] = 2.0
         written[:, 1:] = highest[:, :3]
         return written + highest.gather(2, torch.zeros_like(highest, dtype=torch.int64)) + torch.where(self.mask, y, x)
 

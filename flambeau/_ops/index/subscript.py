@@ -425,7 +425,10 @@ def _general_setitem(tensor: Tensor, index: Any, value: Any) -> None:
                 f"can't assign a {_type_name(value)} to a {tensor._kind.legacy_name}: make a tensor of it first, with "
                 "torch.tensor or torch.from_numpy"
             )
-        value = constant_beside(_as_element(value, tensor._kind.dtype), tensor)
+        element = _as_element(value, tensor._kind.dtype)
+        if _fills_watched(tensor, index, value):
+            return
+        value = constant_beside(element, tensor)
     if index is False:
         return
     if index is True:
@@ -463,6 +466,23 @@ def _general_setitem(tensor: Tensor, index: Any, value: Any) -> None:
     if shape and shape[0] == 1:  # leading dimensions of size 1 do not count
         value = value.reshape(shape[next((dim for dim, size in enumerate(shape) if size != 1), len(shape)) :])
     _put(part, _indices_of(index, plan), value)
+
+
+def _fills_watched(tensor: Tensor, index: Any, number: Any) -> bool:
+    """Fill what an index without tensors means where interpreters only watch; whether it was done.
+
+    As in a call that nobody watches the number stays one, and a device gets no tensor of it.
+    """
+    interpreters = THREAD.modes.interpreters
+    if not interpreters or not all(each.only_watches for each in interpreters) or _followed(tensor):
+        return False
+    if basic_index(index, tensor._array.ndim) is None or tensor._kind.dataless:
+        return False
+    part = basic_part(tensor, plan_index(index, tensor._array.shape).basic, False)
+    if part._array.shape:
+        check_no_overlap(part)
+        part.fill_(number)
+    return bool(part._array.shape)
 
 
 def _as_element(value: Any, target: dtype) -> Any:

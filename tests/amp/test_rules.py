@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import types
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -74,22 +76,29 @@ def _fake(value: Any) -> Any:
     )
 
 
+@contextlib.contextmanager
+def _cuda_without_data(lower: Any) -> Iterator[None]:
+    """PyTorch's autocast for a CUDA device that is not there."""
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        pytorch.set_autocast_enabled("cuda", True)
+        pytorch.set_autocast_dtype("cuda", lower)
+        try:
+            yield
+        finally:
+            pytorch.set_autocast_enabled("cuda", False)
+            pytorch.set_autocast_dtype("cuda", pytorch.float16)
+            pytorch.clear_autocast_cache()
+
+
 def _expected(info: Any, call: Any, device: str, lower: str) -> list[str] | None:
     """The dtypes of PyTorch's result; None where it has none."""
     try:
         if device == "cpu":
             with pytorch.autocast("cpu", getattr(pytorch, lower)):
                 return list(_leaves(info.op(call[0], *call[1], **call[2])))
-        with FakeTensorMode(allow_non_fake_inputs=True):
+        with _cuda_without_data(getattr(pytorch, lower)):
             input, args, kwargs = _fake(call)
-            pytorch.set_autocast_enabled("cuda", True)
-            pytorch.set_autocast_dtype("cuda", getattr(pytorch, lower))
-            try:
-                return list(_leaves(info.op(input, *args, **kwargs)))
-            finally:
-                pytorch.set_autocast_enabled("cuda", False)
-                pytorch.set_autocast_dtype("cuda", pytorch.float16)
-                pytorch.clear_autocast_cache()
+            return list(_leaves(info.op(input, *args, **kwargs)))
     except Exception:
         return None
 
@@ -168,3 +177,92 @@ def test_functional_softmax_is_in_float32_on_cuda(name, monkeypatch):
     with flambeau.autocast("cpu", flambeau.float16):
         result = getattr(flambeau.nn.functional, name)(flambeau.ones(2, 3).half(), -1)
     assert list(_leaves(result)) == expected == ["torch.float32"]
+
+
+_OPERATORS: dict[str, Any] = {
+    "power": lambda x: x**2,
+    "power of tensors": lambda x: x**x,
+    "power of a number": lambda x: 2**x,
+    "reflected power": lambda x: x.__rpow__(x),
+    "quotient of a number": lambda x: 1 / x,
+    "quotient": lambda x: x / 2,
+    "remainder": lambda x: x % 2,
+    "product": lambda x: x @ x.t(),
+    "sum to a size": lambda x: x.sum_to_size(1, 3),
+    "nothing to sum": lambda x: x.sum_to_size(2, 3),
+}
+
+
+@pytest.mark.parametrize("name", _OPERATORS)
+def test_operators_and_methods_on_cuda(name, monkeypatch):
+    rules_of_cuda_on_cpu(monkeypatch)
+    run = _OPERATORS[name]
+    with _cuda_without_data(pytorch.float16):
+        expected = run(pytorch.empty(2, 3, dtype=pytorch.float16, device="cuda")).dtype
+    with flambeau.autocast("cpu", flambeau.float16):
+        assert str(run(flambeau.ones(2, 3, dtype=flambeau.float16)).dtype) == str(expected)
+
+
+def _names(node: Any) -> list[str]:
+    """The nodes from one on, along the first input of each."""
+    names = []
+    while node is not None:
+        names.append(node.name())
+        node = node.next_functions[0][0] if node.next_functions else None
+    return names
+
+
+@pytest.mark.parametrize(
+    ("options", "shape"),
+    [({}, (6, 5)), ({"reduction": "sum"}, (6, 5)), ({"ignore_index": 1}, (6, 5)), ({}, (2, 5, 3)), ({}, (5,))],
+)
+def test_cross_entropy_on_cuda_takes_logarithms_in_the_precision_of_the_scores(options, shape, monkeypatch):
+    """PyTorch has the log-probabilities in half precision there, and the losses in float32."""
+    rules_of_cuda_on_cpu(monkeypatch)
+    flambeau.manual_seed(0)
+    scores = flambeau.randn(shape).bfloat16().requires_grad_()
+    classes = flambeau.randint(0, 5, (shape[0], *shape[2:]) if len(shape) > 1 else ())
+    F, dim = flambeau.nn.functional, min(len(shape) - 1, 1)
+    steps = F.nll_loss(scores.log_softmax(dim).float(), classes, **options)
+    expected = flambeau.autograd.grad(steps, scores)[0]
+    with flambeau.autocast("cpu", flambeau.bfloat16):
+        loss = F.cross_entropy(scores, classes, **options)
+    assert loss.dtype is flambeau.float32
+    assert loss.equal(steps)
+    assert flambeau.autograd.grad(loss, scores, retain_graph=True)[0].equal(expected)
+    names = [each for each in _names(loss.grad_fn) if not each.startswith("View")]
+    assert names[1:3] == ["ToCopyBackward0", "LogSoftmaxBackward0"]
+
+
+def test_other_forms_of_cross_entropy_on_cuda(monkeypatch):
+    rules_of_cuda_on_cpu(monkeypatch)
+    flambeau.manual_seed(0)
+    F = flambeau.nn.functional
+    scores, classes = flambeau.randn(6, 5).bfloat16(), flambeau.randint(0, 5, (6,))
+    logs, weight = scores.log_softmax(1), flambeau.rand(5)
+    even = -logs.float().sum(1).mean() / 5
+    with flambeau.autocast("cpu", flambeau.bfloat16):
+        weighted = F.cross_entropy(scores, classes, weight)
+        smooth = F.cross_entropy(scores, classes, label_smoothing=0.5)
+        soft = F.cross_entropy(scores, scores.softmax(1).bfloat16())
+    assert weighted.equal(F.nll_loss(logs.float(), classes, weight))
+    flambeau.testing.assert_close(smooth, 0.5 * F.nll_loss(logs.float(), classes) + 0.5 * even)
+    assert soft.dtype is flambeau.float32
+
+
+def test_distances_on_cuda_have_their_norms_in_float32(monkeypatch):
+    rules_of_cuda_on_cpu(monkeypatch)
+    flambeau.manual_seed(0)
+    F = flambeau.nn.functional
+    one, other, third = (flambeau.randn(4, 8).bfloat16() for _ in range(3))
+
+    def distance(x: Any, y: Any) -> Any:
+        return ((x - y) + 1e-6).float().norm(dim=1)
+
+    with flambeau.autocast("cpu", flambeau.bfloat16):
+        near = F.pairwise_distance(one, other)
+        triplet = F.triplet_margin_with_distance_loss(one, other, third)
+    assert near.dtype is flambeau.float32
+    flambeau.testing.assert_close(near, distance(one, other))
+    expected = (1 + distance(one, other) - distance(one, third)).clamp_min(0).mean()
+    flambeau.testing.assert_close(triplet, expected)

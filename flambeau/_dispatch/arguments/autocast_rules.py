@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from ..._core.dtype import float32
+from ..._core.modes import Ruled
 
 LOWER, FULL, WIDEST, FULL_RESULT = "lower", "full", "widest", "full_result"
 """Rules: in the lower precision (products of matrices and what is made of them); in float32 (what needs the range or
@@ -72,6 +73,15 @@ ELEMENTWISE_DEVICES = {"cuda"}
 def on(**rules: Rule) -> Mapping[str, Rule]:
     """Rules by type of device: `on(cuda=FULL)`."""
     return rules
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+in_full: Callable[[Any], Any] = Ruled({"cuda": FULL}, _itself)
+"""A tensor in float32 in a thread with autocast on GPUs, else as it is: for a step in the midst of a function of which
+PyTorch casts that step alone."""
 
 
 def rules_of(name: str, autocast: Autocast | None) -> Mapping[str, Rule] | None:

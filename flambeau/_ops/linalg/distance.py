@@ -13,7 +13,7 @@ from ..._core.backend import as_array, beside
 from ..._core.dtype import FLOAT, LEGACY_NAMES
 from ..._core.geometry.layout import contiguous_array
 from ..._core.tensor import Tensor
-from ..._dispatch.arguments.autocast_rules import FULL, on
+from ..._dispatch.arguments.autocast_rules import FULL, in_full, on
 from ..._dispatch.arguments.precision import as_floating
 from ..._dispatch.arguments.promotion import result_type_of
 from ..._dispatch.axes import ELEMENTS, MATRICES, Along
@@ -190,13 +190,13 @@ def _shifted(self: Array, other: float) -> Array:
     return as_array(self + self.dtype.type(other))
 
 
-@public("nn.functional.pairwise_distance", method=False, autocast=on(cuda=FULL))
+@public("nn.functional.pairwise_distance", method=False)
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The `p`-norm of x1 - x2 + eps along the last dimension."""
     shifted = _shifted(as_floating(x1 - x2), eps)
     if shifted._array.ndim == 0:
         raise RuntimeError("pairwise_distance: x1 and x2 must have at least one dimension")
-    return _norm_along(shifted, float(p), (shifted._array.ndim - 1,), keepdim)
+    return _norm_along(in_full(shifted), float(p), (shifted._array.ndim - 1,), keepdim)
 
 
 @public("nn.functional.cosine_similarity", method=False, autocast=on(cuda=FULL))

@@ -11,6 +11,7 @@ from ..._core.modes import THREAD
 from ..._core.size import Size
 from ..._core.subclasses import of_same_class
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.autocast_rules import in_full
 from ..._dispatch.arguments.broadcast import expandable, sum_to_shape
 from ..._dispatch.axes import ELEMENTS
 from ..._dispatch.changes.history import end_change, leave_graph
@@ -51,7 +52,8 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
     wanted, given = as_shape(size), input._array.shape
     if not expandable(wanted, given):
         raise RuntimeError(f"size {{{list(wanted)}}} is not expandable to size {{{list(given)}}}.")
-    return sum_to_shape(input, wanted) if wanted else input.sum()
+    wide = in_full(input) if wanted != given else input
+    return sum_to_shape(wide, wanted) if wanted else wide.sum()
 
 
 @public("ops.aten.slice", function=False, method=False, name="slice")

@@ -13,7 +13,9 @@ import numpy as np
 
 from ..._core.dtype import BOOL, FLOAT, bfloat16, float64
 from ..._core.kind import kind_of_array
+from ..._core.modes import Ruled
 from ..._core.tensor import DIRECT_TYPES, PLAIN_TYPES, Tensor
+from ..._dispatch.arguments.autocast_rules import RULED
 from ..._dispatch.arguments.promotion import is_number
 from ..._dispatch.call.elementwise import short_binary
 from ..._dispatch.changes.inplace import run_inplace
@@ -129,6 +131,7 @@ def _reversed_division(input: Any, other: Any) -> Tensor:
 
 
 _Operator = Callable[..., Tensor]
+_power: _Operator = Ruled(RULED["pow"], pow)
 _FORWARDS: dict[str, _Operator] = {
     "add": _add,
     "sub": _checked_sub,
@@ -136,7 +139,7 @@ _FORWARDS: dict[str, _Operator] = {
     "truediv": _true_divide,
     "floordiv": floor_divide,
     "mod": remainder,
-    "pow": pow,
+    "pow": _power,
     "and": bitwise_and,
     "or": bitwise_or,
     "xor": bitwise_xor,
@@ -162,7 +165,7 @@ _REFLECTED: dict[str, _Operator] = {
 _BACKWARDS: dict[str, _Operator] = {
     "rfloordiv": floor_divide,
     "rmod": remainder,
-    "rpow": pow,
+    "rpow": _power,
     "rlshift": bitwise_left_shift,
     "rrshift": bitwise_right_shift,
 }

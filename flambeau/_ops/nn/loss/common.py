@@ -11,9 +11,10 @@ import numpy as np
 from ...._backends import arrays
 from ...._core.backend import as_array, read
 from ...._core.dtype import BOOL, COMPLEX, FLOAT, INTEGER, LEGACY_NAMES, bool_, int64, uint8
+from ...._core.modes import THREAD, UNCAST
 from ...._core.reduction import MEAN, NONE, REDUCTIONS, SUM
 from ...._core.tensor import Tensor
-from ...._dispatch.arguments.autocast_rules import FULL, on, refused
+from ...._dispatch.arguments.autocast_rules import FULL, in_full, on, refused
 from ...._dispatch.arguments.precision import in_single, refuse
 from ...._dispatch.arguments.promotion import result_type_of
 from ...._dispatch.axes import LOSS
@@ -526,9 +527,12 @@ def _check_classes(input: Tensor, target: Tensor, weight: Tensor | None, kernel:
         )
     if not input.dtype.is_floating_point:
         raise no_kernel(kernel, input)
-    if weight is not None and weight.dtype is not input.dtype:
+
+
+def _check_precision(logs: Tensor, weight: Tensor | None) -> None:
+    if weight is not None and weight.dtype is not logs.dtype:
         raise RuntimeError(
-            f"expected scalar type {LEGACY_NAMES[input.dtype]} but found {LEGACY_NAMES[weight.dtype]}: weight has the "
+            f"expected scalar type {LEGACY_NAMES[logs.dtype]} but found {LEGACY_NAMES[weight.dtype]}: weight has the "
             "dtype of input"
         )
 
@@ -548,10 +552,11 @@ def nll_loss(
     if not input._array.ndim:
         raise ValueError("Expected 1 or more dimensions (got 0)")
     _check_classes(input, target, weight, "nll_loss_out_frame")
+    _check_precision(input, weight)
     return _nll_any(input, target, weight, number, ignore_index)
 
 
-@public("nn.functional.cross_entropy", function=False, method=False, autocast=FULL)
+@public("nn.functional.cross_entropy", function=False, method=False, autocast=on(cpu=FULL))
 def cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -585,12 +590,22 @@ def cross_entropy(
     if label_smoothing:
         logs = log_softmax(input, class_dim)
         return _smoothed(logs, target, weight, number, ignore_index, label_smoothing, class_dim)
+    if THREAD.modes.autocast is not UNCAST:  # on a GPU
+        return _class_losses(log_softmax(input, class_dim), target, weight, number, ignore_index)
+    _check_precision(input, weight)
     return _class_cross_entropy(input, target, weight, number, ignore_index)
 
 
 @composite("cross_entropy")
 def _class_cross_entropy(input: Tensor, target: Any, weight: Any, reduction: int, ignore_index: int) -> Tensor:
     return _nll_any(log_softmax(input, min(input._array.ndim - 1, 1)), target, weight, reduction, ignore_index)
+
+
+def _class_losses(logs: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Tensor:
+    """The losses of log-probabilities, which have the precision of the scores: under autocast on a GPU in float32."""
+    logs, weight = in_full(logs), in_full(weight)
+    _check_precision(logs, weight)
+    return _nll_any(logs, target, weight, reduction, ignore_index)
 
 
 def _along_classes(weight: Tensor, input: Tensor, class_dim: int) -> Tensor:
@@ -603,9 +618,10 @@ def _soft_cross_entropy(
     classes = input.shape[class_dim]
     if label_smoothing:
         target = target * (1 - label_smoothing) + label_smoothing / classes
-    losses = log_softmax(input, class_dim) * target
+    losses: Tensor = log_softmax(input, class_dim) * target
     if weight is not None:
         losses = losses * _along_classes(weight, input, class_dim)
+    losses = in_full(losses)
     if reduction == NONE:
         return -losses.sum(class_dim)
     total = -losses.sum()
@@ -615,8 +631,8 @@ def _soft_cross_entropy(
 def _smoothed(
     logs: Any, target: Any, weight: Any, reduction: int, ignore_index: int, label_smoothing: float, class_dim: int
 ) -> Tensor:
-    exact = _nll_any(logs, target, weight, reduction, ignore_index)
-    even = -(logs if weight is None else logs * _along_classes(weight, logs, class_dim)).sum(class_dim)
+    exact = _class_losses(logs, target, weight, reduction, ignore_index)
+    even = -in_full(logs if weight is None else logs * _along_classes(weight, logs, class_dim)).sum(class_dim)
     ignored = target == ignore_index
     even = even.masked_fill(ignored, 0.0)
     if reduction == MEAN:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ...._core.reduction import NONE
 from ...._core.tensor import Tensor
-from ...._dispatch.arguments.autocast_rules import FULL, on
+from ...._dispatch.arguments.autocast_rules import FULL
 from ...._dispatch.public.registry import public
 from ...index.masked import where
 from ...linalg.distance import pairwise_distance
@@ -121,7 +121,7 @@ def _functional_triplet_margin_loss(
     return triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, number)
 
 
-@public("nn.functional.triplet_margin_with_distance_loss", function=False, method=False, autocast=on(cuda=FULL))
+@public("nn.functional.triplet_margin_with_distance_loss", function=False, method=False)
 def triplet_margin_with_distance_loss(
     anchor: Tensor,
     positive: Tensor,

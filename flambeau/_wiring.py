@@ -17,6 +17,7 @@ _FUNCTIONS = {
     "load_family": "_ops:load",
     "legacy_tensor": "_ops.create.constants:legacy_tensor",
     "tensor_of_number": "_ops.create.constants:tensor",
+    "derivatives_by_plan": "_dispatch.gradients.fused_derivatives:by_plan",
     "sum_over": "_ops.reduce.reductions:sum_over",
     "converted": "_ops.tensor.convert:converted",
     "to_copy": "_ops.tensor.convert:_to_copy",

@@ -175,6 +175,21 @@ def product_of_columns(left: Array, right: Array) -> Array | None:
 
 
 @_of_array
+def addmm_gradients(
+    grad: Array,
+    mat1: Array | None,
+    mat2: Array | None,
+    sizes: Any,
+    needed: tuple[bool, bool, bool],
+    of_transposed: bool,
+) -> list[Array | None] | None:
+    """The gradients of `row + mat1 @ mat2` or, `of_transposed`, of `row + mat1 @ mat2.T`; `sizes` are those of `mat1`.
+
+    A factor may be None where no gradient is needed that it takes part in.
+    """
+
+
+@_of_array
 def products_of_batch(left: Array, right: Array) -> Array | None:
     """The products of two batches of matrices by a library that is not NumPy's."""
 

@@ -8,7 +8,7 @@ _FOLDERS = {
     "elementwise": "copy fused multi pointwise ranges",
     "indexing": "gather join masks row_sums",
     "layers": "attention class_loss linear recurrent recurrent_network",
-    "linalg": "distances fourier gemm matmul packed_weights products sparse_product threaded_blas",
+    "linalg": "distances fourier gemm layer_gradients matmul packed_weights products sparse_product threaded_blas",
     "random": "fills gamma_gradient permutations rejection",
     "reductions": "group_norm losses norms reduce rows scan select window_sums",
     "runtime": "call_list identities segments",

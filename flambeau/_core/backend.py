@@ -84,6 +84,8 @@ class Backend:
     array_class: type = np.ndarray
     costs_per_call = False
     """Whether a kernel costs the same at every size that is not large: then one that does several steps is better."""
+    plans_derivatives = False
+    """Whether the kernels of a node's gradients are found by the `layout` of its arrays."""
     is_compiled_for = False
     """Whether recorded programs run on its arrays."""
     is_for_several = False

@@ -64,6 +64,8 @@ class Node:
     """Whether there may be something to `release`."""
     makes_gradients: bool = False
     """Whether what `apply` returns is new, or seen by nobody else: a leaf may take it as its own gradient."""
+    only_casts: ClassVar[bool] = False
+    """Whether the node hands its one gradient on as it is, for the engine to cast."""
     may_be_absent: ClassVar[bool] = False
     """Whether the node stands for a graph of which only a part may lie behind the roots."""
     edges: tuple[Edge, ...]

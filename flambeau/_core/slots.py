@@ -32,6 +32,8 @@ class Slots:
     """A 0-d tensor of a Python number."""
     sum_over: Callable[[Any, tuple[int, ...], bool], Tensor]
     """`(tensor, dims, keepdim)`: the sum of a tensor that can have gradients over dimensions counted from the front."""
+    derivatives_by_plan: Callable[[Any, Any, Any, Any, Any], Any]
+    """`(node, grad, plans, saved, edges)`: see `_dispatch/gradients/fused_derivatives.py`."""
     converted: Callable[[Any, Any, Any], Tensor]
     """`(tensor, kind, memory_format)`: a copy as another kind of tensor."""
     to_copy: Callable[[Any, Any, Any], Tensor]

@@ -78,12 +78,13 @@ def memory_version(counter: Counter | None) -> int | None:
     if len(counter) == 2 and type(counter) is list:
         version: int = counter[0]
         return version
-    memory = _memory_of(counter)
+    memory: Memory = counter.memory if isinstance(counter, DataCounter) else counter[2]
     if memory.is_known_outside:
         return None
-    counters = memory.counters
-    number: int = counters[0][0] if len(counters) == 1 else sum([each[0] for each in counters])
-    return memory.changes + number
+    number = memory.changes
+    for each in memory.counters:
+        number += each[0]
+    return number
 
 
 def note_change(counter: Counter, inner: int = 2) -> None:

@@ -52,6 +52,10 @@ class Op:
     """Whether the derivative may be elementwise, so that a backend computes all gradients in one pass."""
     gradient_in_rows = False
     """Whether the derivative on arrays reads the gradient by rows: one with gaps is made a matrix first, and once."""
+    gradients_by_plan: Callable[..., Any] | None = None
+    """`(node, gradient's array, its kind, which are needed)`: the arrays of all gradients; None where the device has no
+    plan for them together, and each formula runs.
+    """
     reads_narrow = False
     """Whether the kernel takes arrays of bfloat16, complex32 and the 8-bit floats as they are."""
     reads = False

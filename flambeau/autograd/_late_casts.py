@@ -22,8 +22,24 @@ _MOST_ELEMENTS = 1 << 24
 """So many may wait: their memory could be used again."""
 _HALVES = (float16, bfloat16)
 
-Reach = Callable[[Tensor, Tensor, bool], None]
-"""Gives a leaf its gradient, which may be fresh."""
+Reach = Callable[[Sequence[Tensor], Sequence[Tensor]], None]
+"""Gives leaves their gradients, which nobody else has."""
+
+
+class _MayWait(dict[tuple[Kind, Kind], bool]):
+    def __missing__(self, kinds: tuple[Kind, Kind]) -> bool:
+        given, wanted = kinds
+        may = self[kinds] = (
+            given.dtype in _HALVES
+            and wanted.dtype is float32
+            and given.device is wanted.device
+            and not (given.indirect or wanted.indirect)
+        )
+        return may
+
+
+_MAY_WAIT = _MayWait()
+"""By the kinds of a gradient and of its leaf whether the gradient may be cast later."""
 
 
 class LateCasts:
@@ -37,16 +53,7 @@ class LateCasts:
 
     def takes(self, leaf: Tensor, gradient: Tensor, reach: Reach) -> bool:
         """Whether a gradient waits from now on, which is the only one of a leaf without hooks."""
-        given, wanted = gradient._kind, leaf._kind
-        if (
-            given.dtype not in _HALVES
-            or wanted.dtype is not float32
-            or given.device is not wanted.device
-            or given.indirect
-            or wanted.indirect
-            or not leaf._requires_grad
-            or leaf._grad_fn is not None
-        ):
+        if not _MAY_WAIT[gradient._kind, leaf._kind] or not leaf._requires_grad or leaf._grad_fn is not None:
             return False
         array, model = gradient._array, leaf._array
         if array.shape != model.shape or not (array.flags.c_contiguous and model.flags.c_contiguous):
@@ -64,8 +71,7 @@ class LateCasts:
         for leaf, gradient in waiting:
             by_kind.setdefault((gradient._kind, leaf._kind), []).append((leaf, gradient))
         for (_, wanted), pairs in by_kind.items():
-            for (leaf, _), cast in zip(pairs, _cast([each for _, each in pairs], wanted), strict=True):
-                reach(leaf, cast, True)
+            reach([leaf for leaf, _ in pairs], _cast([each for _, each in pairs], wanted))
 
 
 def _cast(gradients: Sequence[Tensor], wanted: Kind) -> list[Tensor]:

@@ -98,7 +98,7 @@ def run_backward(
         modes.grad, modes.backward_pass, modes.functions = outer
         late = None if unfinished is None or unfinished is outer[1] else unfinished.late
         if late is not None and late.waiting:
-            late.finish(unfinished.reach_leaf)  # gradients that were there before an error
+            late.finish(unfinished.reach_leaves)  # gradients that were there before an error
         if modes.functions:
             modes.refresh()
 
@@ -192,7 +192,7 @@ class _Pass:
             edges = node.edges
             hooks = node._hooks
             if late is not None and late.waiting and (hooks is not None or not isinstance(node, OpNode)):
-                late.finish(self.reach_leaf)  # the user's own functions may look at gradients
+                late.finish(self.reach_leaves)  # the user's own functions may look at gradients
             if rare or hooks is not None:
                 grads, results = self.run_watched(node, grads)
                 if results is None:
@@ -220,6 +220,12 @@ class _Pass:
                     if type(result) is not Tensor or result._kind is not kind or result._array.shape != shape:
                         result = checked(result, target, number, node)
                     if expected[target] == 1 and len(outputs) == 1:  # the only one that it ever gets
+                        if target.only_casts and self.waits and kind.backend.costs_per_call and target._hooks is None:
+                            behind = target.edges[0]
+                            leaf = None if behind is None or isinstance(behind[0], Node) else behind[0]
+                            if leaf is not None and self.waits_for(leaf, result):
+                                late = self.late
+                                continue
                         if newest is not None:
                             heappush(ready, newest)
                         newest = -target.sequence, target, [result]
@@ -233,19 +239,9 @@ class _Pass:
                         or result._kind is not target._kind
                         or result._array.shape != target._array.shape
                     ):
-                        if (
-                            self.waits
-                            and target._kind.backend.costs_per_call
-                            and type(result) is Tensor
-                            and expected[target] == 1
-                            and target._extra is None
-                        ):
-                            if late is None:
-                                from ._late_casts import LateCasts
-
-                                late = self.late = LateCasts()
-                            if late.takes(target, result, self.reach_leaf):
-                                continue
+                        if self.waits and target._kind.backend.costs_per_call and self.waits_for(target, result):
+                            late = self.late
+                            continue
                         returned, result = result, checked(result, target, number, node)
                         fresh = fresh or (unseen and result is not returned)
                     if expected[target] == 1:
@@ -253,10 +249,20 @@ class _Pass:
                         continue
                 self.deliver(target, number, result, fresh)
         if late is not None and late.waiting:
-            late.finish(self.reach_leaf)
+            late.finish(self.reach_leaves)
         if captured is None or self.inputs is None:
             return []
         return [captured[target][number] for target, number in self.inputs]
+
+    def waits_for(self, leaf: Tensor, gradient: Tensor) -> bool:
+        """Whether the gradient of a leaf, which has another dtype, waits from now on to be cast with others."""
+        if type(gradient) is not Tensor or self.expected[leaf] != 1 or leaf._extra is not None:
+            return False
+        if self.late is None:
+            from ._late_casts import LateCasts
+
+            self.late = LateCasts()
+        return self.late.takes(leaf, gradient, self.reach_leaves)
 
     def run_watched(self, node: Node, grads: list[Tensor | None]) -> tuple[list[Tensor | None], Any]:
         """The gradients that a node was given in the end, and what it hands on, where hooks or the caller look on.
@@ -352,6 +358,18 @@ class _Pass:
         self.summed.add((target, number))
         return present.add_(gradient) if is_sum and present._array.size >= _MANY else present + gradient
 
+    def reach_leaves(self, leaves: Sequence[Tensor], gradients: Sequence[Tensor]) -> None:
+        """Give leaves their gradients, which this pass has made for each of them alone."""
+        others = []
+        with _accumulation:
+            for leaf, gradient in zip(leaves, gradients, strict=True):
+                if leaf._grad is None and leaf._extra is None and gradient._array.strides == leaf._array.strides:
+                    leaf._grad = gradient
+                else:
+                    others.append((leaf, gradient))
+        for leaf, gradient in others:
+            self.reach_leaf(leaf, gradient, True)
+
     def reach_leaf(self, leaf: Tensor, gradient: Tensor | None, fresh: bool) -> None:
         """All gradients of a leaf are there: run its hooks and add the sum to `.grad`, or hand it to the caller."""
         extra = leaf._extra
@@ -360,7 +378,7 @@ class _Pass:
             self.uses[leaf, 0] = self.uses.pop((leaf, 0), [])
             extra = None
         if extra is not None and self.late is not None and self.late.waiting:
-            self.late.finish(self.reach_leaf)
+            self.late.finish(self.reach_leaves)
         if extra is not None or self.captured is not None:
             accumulator = extra.accumulator() if extra is not None and extra.accumulator is not None else None
             if extra is not None and THREAD.modes.interpreters and has_leaf_hooks(leaf):

@@ -31,6 +31,7 @@ class Cuda(Backend):
 
     array_class = DeviceArray
     costs_per_call = True
+    plans_derivatives = True
     is_compiled_for = True
     kept_levels = frozenset(("run", "threads", "batch"))
 
@@ -96,6 +97,8 @@ class Cuda(Backend):
 
 class OneOfSeveral(Cuda):
     """The backend of one device of several: what it runs and makes is on that device."""
+
+    plans_derivatives = False
 
     def __init__(self, whole: Cuda, ordinal: int) -> None:
         super().__init__()

@@ -61,6 +61,7 @@ _FUNCTIONS = by_family(
     fused="power_gradient",
     sparse_product="sparse_product sampled_product",
     products="library_product=product product_of_columns products_of_batch=batches",
+    layer_gradients="addmm_gradients",
     conv="correlate correlate_transposed weight_gradient",
     recurrent_network="runs_recurrent_network=serves",
     attention="runs_dropped_attention",

@@ -263,7 +263,13 @@ class Caster:
         if type(value) not in PLAIN_TYPES:
             cast = value.to(target.dtype)
         elif is_weight and target.backend.costs_per_call and self._modes.is_ordinary and settings.nesting:
-            cast = self._cast_weight(value, target)
+            made = settings.ahead.take(value, target)
+            if made is None:
+                cast = SLOTS.to_copy(value, target.dtype, None)
+            elif self._modes.watcher is None:
+                cast = finished(SLOTS.to_copy, (value, target.dtype, None), (value,), made, target)
+            else:
+                cast = self._watched_cast(value, made, target)
         elif kind.device.dataless or target.dtype.is_complex:
             cast = SLOTS.converted(value, target, None)
         else:
@@ -272,19 +278,11 @@ class Caster:
             settings.cache[id(value)] = value, cast
         return cast
 
-    def _cast_weight(self, weight: Tensor, target: Kind) -> Tensor:
-        """The cast of a weight, which may have been made together with that of another one."""
-        op: Any = SLOTS.to_copy
-        watcher = self._modes.watcher
-        start = 0 if watcher is None else perf_counter_ns()
-        made = self._settings.ahead.take(weight, target)
-        if made is None:
-            cast: Tensor = op(weight, target.dtype, None)
-            return cast
-        args = weight, target.dtype, None
+    def _watched_cast(self, weight: Tensor, made: Any, target: Kind) -> Tensor:
+        """The cast of a weight that has been made together with others, where a watcher looks on."""
+        op, args, start = SLOTS.to_copy, (weight, target.dtype, None), perf_counter_ns()
         cast = finished(op, args, (weight,), made, target)
-        if watcher is not None:
-            watcher.ran(op, args, cast, start, perf_counter_ns())
+        self._modes.watcher.ran(op, args, cast, start, perf_counter_ns())
         return cast
 
     def all_in(self, precision: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:

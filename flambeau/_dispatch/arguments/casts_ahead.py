@@ -60,13 +60,11 @@ class CastsAhead:
             found = self._ready.pop(id(weight), None)
             if found is None:
                 return None
-        holds = (
-            found.array is weight._array
-            and found.target is target
-            and found.version == memory_version(weight._counter)
-            and found.place == target.backend.place_in_work()
-        )
-        return found.made if holds else None
+        array, version, wanted, place, made, _ = found
+        if array is not weight._array or wanted is not target:
+            return None
+        holds = version == memory_version(weight._counter) and place == target.backend.place_in_work()
+        return made if holds else None
 
     def _learn(self, weight: Tensor) -> None:
         size = weight._array.size

@@ -13,15 +13,17 @@ from ..._core.backend import LARGE
 from ..._core.modes import THREAD
 from ..._core.node import FREED_NUMBER, OpNode, SavedTensor
 from ..._core.process.debugger import is_debugged
+from ..._core.slots import SLOTS
 from ..._core.tensor import PLAIN_TYPES, Tensor, new
-from ..call.results import fresh
+from ..call.results import fresh, leaf
 from ..call.text import new_tensor
 from .array_derivatives import TAKEN
 from .recorder import written
 
 _NAMES = {
     "LARGE": LARGE, "PLAIN_TYPES": PLAIN_TYPES, "SavedTensor": SavedTensor, "TAKEN": TAKEN, "THREAD": THREAD,
-    "Tensor": Tensor, "fresh": fresh, "generic": OpNode.apply, "new": new,
+    "Tensor": Tensor, "SLOTS": SLOTS, "fresh": fresh, "generic": OpNode.apply, "leaf": leaf,
+    "new": new,
 }  # fmt: skip
 
 
@@ -58,10 +60,14 @@ def _apply_of(node_type: type[OpNode]) -> Callable[..., Any]:
             lines += [f"if {' is '.join(edges)} is None:", "    return self.without_edges()"]
         given = [entry[0] for entry in node_type.formulas if entry is not None]
         if node_type.op.fuses and not node_type.op.is_view and not all(map(_hands_on, given)):
+            names["plans"] = {}
             lines += _in_one_pass(node_type, edges)  # what moves no element has nothing to compute
         users = _users(node_type)
         if any(hasattr(formula, "on_arrays") for formula in given):
             lines += _array_of_gradient(node_type.op.gradient_in_rows)
+        if (at_once := node_type.op.gradients_by_plan) is not None:
+            names["at_once"] = at_once
+            lines += _at_once(edges)
         for name, positions in users.items():
             if len(positions) > 1:  # unpacked once, as hooks expect
                 lines.append(f"if {' or '.join(f'e{number} is not None' for number in positions)}:")
@@ -103,6 +109,16 @@ def _array_of_gradient(in_rows: bool) -> list[str]:
             "            array = array.reshape(-1, array.shape[-1])",
         ]
     return lines
+
+
+def _at_once(edges: list[str]) -> list[str]:
+    """Computes all gradients by one plan, on devices where such plans are found by the layouts of arrays."""
+    return [
+        "if array is not None and kind.backend.plans_derivatives:",
+        f"    done = at_once(self, array, kind, ({''.join(f'{each} is not None, ' for each in edges)}))",
+        "    if done is not None:",
+        "        return [None if each is None else leaf(each, kind) for each in done]",
+    ]
 
 
 def _on_arrays(node_type: type[OpNode], number: int, taken: tuple[str, ...]) -> list[str]:
@@ -201,13 +217,20 @@ def _apply_to_list_of(node_type: type[OpNode]) -> Callable[..., Any]:
 def _in_one_pass(node_type: type[OpNode], edges: list[str]) -> list[str]:
     """All gradients at once, where there is much to read or a call costs more than what it computes."""
     values = ", ".join(f"{name!r}: {_local(name)}" for name in node_type.saved_names)
+    saved = "".join(f"self.{name}, " for name in node_type.saved_names)
+    wanted = "".join(f"{each}, " for each in edges)
     return [
         "backend = grad._kind.backend",
-        "if (grad._array.size >= LARGE or backend.costs_per_call) and backend.in_one_pass is not None:",
+        "done = None",
+        "if backend.plans_derivatives:",
+        f"    done = SLOTS.derivatives_by_plan(self, grad, plans, ({saved}), ({wanted}))",
+        "if done:",
+        "    return done",
+        "large = grad._array.size >= LARGE or backend.costs_per_call",
+        "if done is None and large and backend.in_one_pass is not None:",
         *(f"    {line}" for name in node_type.saved_names for line in _value(node_type, name)),
         f"    values = {{{values}}}",
-        f"    wanted = ({''.join(f'{each}, ' for each in edges)})",
-        "    done = backend.in_one_pass(self, grad, values, wanted)",
+        f"    done = backend.in_one_pass(self, grad, values, ({wanted}))",
         "    if done is not None:",
         "        return done",
         *[f"    r{number} = {_result(number, entry)}" for number, entry in enumerate(node_type.formulas)],

@@ -15,11 +15,11 @@ from typing import Any
 from ..._core.dtype import bfloat16, float16, float32
 from ..._core.kind import Kind
 from ..._core.modes import THREAD
-from ..._core.node import OpNode
+from ..._core.node import OpNode, SavedTensor
 from ..._core.process.locks import new_lock
 from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.tensor import PLAIN_TYPES, Tensor
-from ..dispatch import fresh
+from ..call.results import fresh, leaf
 from ..interpreter import interpret
 from ..op import Op
 
@@ -87,15 +87,17 @@ class Derivative(Op):
         """Keep under a key how the gradients are computed in one pass, if they can be."""
         module = None if grad._kind.indirect else _kernels(grad)
         fusion = None if module is None else self.fusion(module, grad, needed, saved)
-        sources: list[int | None] | None = None
-        if fusion is not None:
-            numbers, sources = iter(fusion.passed_on), []
-            for wanted, formula in zip(needed, self.node_type.formulas, strict=True):
-                number = next(numbers) if wanted and formula is not None else None
-                sources.append(None if not wanted or formula is None else -1 if number is None else number)
         if len(self.plans) >= _MOST_PLANS:
             self.plans.clear()
-        self.plans[key] = None if fusion is None else fusion.compiled, sources
+        self.plans[key] = (None, None) if fusion is None else (fusion.compiled, self.sources(fusion, needed))
+
+    def sources(self, fusion: _Fusion, needed: tuple[bool, ...]) -> list[int | None]:
+        """For each gradient where it comes from, as in `plans`."""
+        numbers, found = iter(fusion.passed_on), []
+        for wanted, formula in zip(needed, self.node_type.formulas, strict=True):
+            number = next(numbers) if wanted and formula is not None else None
+            found.append(None if not wanted or formula is None else -1 if number is None else number)
+        return found
 
     def decomposition(self, grad: Any, needed: tuple[bool, ...], *saved: Any) -> list[Any]:
         """The formulas, one after the other."""
@@ -196,6 +198,80 @@ def fused(node: OpNode, grad: Tensor, values: dict[str, Any] | None, edges: Sequ
         else:
             results.append(fresh(next(computed), grad) if source < 0 else operands[source])
     return results
+
+
+_Plan = tuple[Any, Any, Any]
+"""The kernel, its call for some layouts, and for each gradient where it comes from. Nothing of the last: the formulas
+have to run as they stand; None: `fused` has to look at each call.
+"""
+
+
+def by_plan(
+    node: OpNode, grad: Tensor, plans: dict[Any, _Plan], saved: tuple[Any, ...], edges: Sequence[Any]
+) -> Sequence[Any] | None:
+    """`fused` on devices whose arrays have a `layout`: the kernel's plan is found by the layouts of what it reads.
+
+    `saved` is what the node keeps, not unpacked. Nothing in the result: the formulas have to run; None: `fused` has to
+    look at the call.
+    """
+    modes, kind = THREAD.modes, grad._kind
+    if modes.grad or not modes.plain or type(grad) not in PLAIN_TYPES or REPRODUCIBILITY.product is not None:
+        return None
+    array, device = grad._array, kind.device
+    arrays: list[Any] = [array]
+    described: list[Any] = [kind, array.layout]
+    for each in saved:
+        if type(each) is SavedTensor:
+            array = each.array_on(device)
+            if array is None:
+                return None
+            arrays.append(array)
+            described.append(array.layout)
+        elif type(each) is float or type(each) is int:
+            arrays.append(each)
+            described.append(float)
+        else:
+            described.append(each)
+    described.extend([edge is None for edge in edges])
+    key = tuple(described)
+    try:
+        kernel, call, sources = plans.get(key) or _planned(node, grad, plans, key, arrays, edges)
+    except TypeError:  # a saved value without a hash
+        return None
+    if not sources:
+        return None if sources is None else ()
+    made = iter(() if call is None else kernel.results_of(call, arrays))
+    results: list[Any] = []
+    for source in sources:
+        if source is None:
+            results.append(None)
+        elif source:
+            results.append(leaf(next(made), kind))
+        else:
+            results.append(grad)
+    return results
+
+
+def _planned(
+    node: OpNode, grad: Tensor, plans: dict[Any, _Plan], key: Any, arrays: list[Any], edges: Sequence[Any]
+) -> _Plan:
+    """The plan of a node's gradients for some layouts, from now on found by `key`."""
+    op = type(node).__dict__.get("derivative") or _derivative_of(type(node))
+    needed = tuple([edge is not None for edge in edges])
+    values = tuple(node.saved().values())
+    module = None if type(grad._kind) is not Kind or grad._kind.indirect else _kernels(grad)
+    fusion = None if module is None else op.fusion(module, grad, needed, values)
+    plan: _Plan = None, None, ()
+    if fusion is not None:
+        sources = op.sources(fusion, needed)
+        if any(each is not None and each > 0 for each in sources):  # a saved tensor is handed on as it is
+            plan = None, None, None
+        else:
+            plan = fusion.compiled, None if fusion.compiled is None else fusion.compiled.call_for(arrays), sources
+    if len(plans) >= _MOST_PLANS:
+        plans.clear()
+    plans[key] = plan
+    return plan
 
 
 _making = new_lock()

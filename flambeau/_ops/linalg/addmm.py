@@ -11,6 +11,7 @@ from ..._backends import arrays
 from ..._core.backend import as_array
 from ..._core.dtype import INTEGER, LEGACY_NAMES
 from ..._core.modes import THREAD
+from ..._core.node import SavedTensor
 from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.autocast_rules import LOWER, WIDEST, on
@@ -131,11 +132,35 @@ def _addmm_added(grad: Tensor, self_sym_sizes: Any, beta: Number) -> Any:
     return _scaled(grad, beta)
 
 
+def gradients_by_plan(node: Any, grad: Any, kind: Any, needed: Any, of_transposed: bool = False) -> Any:
+    """All three gradients as arrays, where the device has a plan for them together."""
+    if node.alpha != 1 or node.beta != 1 or (needed[0] and node.self_sym_sizes != grad.shape[1:]):
+        return None
+    sizes = node.mat1_sym_sizes if needed[1] else None  # what nobody needs is not kept
+    if sizes is not None and len(sizes) == 2 and _is_column_major(sizes, node.mat1_sym_strides):
+        return None
+    if needed[2] and not of_transposed and _is_column_major(node.mat2_sym_sizes, node.mat2_sym_strides):
+        return None
+    mat1 = mat2 = None
+    if needed[2]:
+        mat1 = node.mat1.array_of(kind) if type(node.mat1) is SavedTensor else None
+        if mat1 is None:
+            return None
+    if needed[1]:
+        mat2 = node.mat2.array_of(kind) if type(node.mat2) is SavedTensor else None
+        if mat2 is None:
+            return None
+    return arrays.addmm_gradients(grad, mat1, mat2, sizes, needed, of_transposed)
+
+
 @primitive("AddmmBackward0", self=_addmm_added, mat1=_addmm_left, mat2=_addmm_right, fuses=False)
 def _addmm(self: Array, mat1: Array, mat2: Array, beta: float, alpha: float) -> Array:
     if beta == 1 and alpha == 1 and mat1.dtype.num in _NUMBERS:
         return product_plus(mat1, mat2, self)
     return _combined(self, mat1, mat2, array_dot, "addmm_impl_cpu_", beta, alpha)
+
+
+_addmm.gradients_by_plan = gradients_by_plan
 
 
 def _check_addmm(input: Tensor, mat1: Tensor, mat2: Tensor) -> None:

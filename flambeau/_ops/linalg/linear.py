@@ -8,6 +8,7 @@ leads to the weight and the input themselves; it becomes PyTorch's nodes when so
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -24,7 +25,7 @@ from ..._dispatch.gradients.array_derivatives import TAKEN, on_arrays
 from ..._dispatch.public.registry import public
 from ..pointwise.binary import add, conj
 from ..shape.view import _contiguous_clone, _t, _view, reshaped
-from .addmm import _addmm, _addmm_added, _addmm_left, _addmm_right, _check_addmm, _combined
+from .addmm import _addmm, _addmm_added, _addmm_left, _addmm_right, _check_addmm, _combined, gradients_by_plan
 from .matmul import _NUMBERS, _is_column_major, _mm, _mm_left, _mm_right, matmul, write_product
 from .merged_nodes import become_last_view, node_before, save_instead
 from .over_samples import samples_product
@@ -116,6 +117,7 @@ def _array_of(saved: SavedTensor) -> Any:
 
 
 _addmm_of_transposed.spelled_out = _spelled_out
+_addmm_of_transposed.gradients_by_plan = functools.partial(gradients_by_plan, of_transposed=True)
 
 
 # ----- without bias ---------------------------------------------------------------------------------------------------

@@ -36,6 +36,10 @@ def _to_copy(self: Array, dtype: DType, memory_format: Any) -> Array:
     return copied(self, memory_format, dtype.numpy)
 
 
+assert _to_copy.node_class is not None
+_to_copy.node_class.only_casts = True
+
+
 @primitive("ToCopyBackward0", axes=ELEMENTS, self=lambda grad, source: grad.to(source))
 def _to_device(self: Array, dtype: DType, memory_format: Any, source: device) -> Array:
     return copied(self, memory_format, dtype.numpy)

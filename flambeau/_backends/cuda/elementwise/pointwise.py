@@ -155,6 +155,43 @@ class Pointwise:
             walk.launch(walk.blocks, THREADS, walk.pack(walk.elements, *places, *values, *walk.numbers))
         return tuple(results)
 
+    def call_for(self, operands: Sequence[Any]) -> _Call:
+        """What `results_of` needs of operands with the layouts of these."""
+        return self._call_for(operands)
+
+    def results_of(self, call: _Call, operands: Sequence[Any]) -> list[DeviceArray]:
+        """`many` by a call that `call_for` has prepared for operands of these layouts."""
+        forms, walk = call
+        if walk is None:
+            return [of_form(form) for form in forms]
+        values: list[Any] = []
+        together = 0
+        for each, code in zip(operands, self._codes):  # noqa: B905  (as many as the program has)
+            if type(each) is DeviceArray:
+                place = each.pointer
+                together |= place
+                values.append(place)
+            else:
+                _add_number(values, each, code)
+        made = of_form(forms[0])
+        place = made.pointer
+        together |= place
+        if len(forms) == 1:
+            if walk.aligned is not None and not together & _ALIGNED:
+                walk = walk.aligned
+            walk.launch(walk.blocks, THREADS, walk.pack(walk.elements, place, *values, *walk.numbers))
+            return [made]
+        results, places = [made], [place]
+        for form in forms[1:]:
+            made = of_form(form)
+            results.append(made)
+            places.append(made.pointer)
+            together |= made.pointer
+        if walk.aligned is not None and not together & _ALIGNED:
+            walk = walk.aligned
+        walk.launch(walk.blocks, THREADS, walk.pack(walk.elements, *places, *values, *walk.numbers))
+        return results
+
     def _prepared(self, key: tuple[Any, ...], operands: Sequence[Any]) -> _Call:
         """What calls for operands of such shapes and strides need, from now on found by `key`."""
         if len(self._calls) >= _MOST_WALKS:

@@ -47,7 +47,7 @@ def product(left: DeviceArray, right: DeviceArray) -> DeviceArray | None:
         if key not in _calls:
             if len(_calls) >= _MOST_CALLS:
                 _calls.clear()
-            call = _calls[key] = _prepared(first, second)
+            call = _calls[key] = prepared(first, second)
         if call is None:
             return _prepared_otherwise(left, right)
     result = of_form(call.form)
@@ -78,7 +78,7 @@ def by_rows(left: DeviceArray, right: DeviceArray) -> DeviceArray | None:
         if key not in _calls_by_rows:
             if len(_calls_by_rows) >= _MOST_CALLS:
                 _calls_by_rows.clear()
-            _calls_by_rows[key] = _prepared(first, second.T)
+            _calls_by_rows[key] = prepared(first, second.T)
         return product(left, right.T)
     result = of_form(call.form)
     call.multiply(result.pointer, left.pointer, right.pointer)
@@ -96,7 +96,7 @@ def product_of_columns(left: DeviceArray, right: DeviceArray) -> DeviceArray | N
         if key not in _calls_of_columns:
             if len(_calls_of_columns) >= _MOST_CALLS:
                 _calls_of_columns.clear()
-            call = _calls_of_columns[key] = _prepared_columns(left.form, right.form)
+            call = _calls_of_columns[key] = prepared_columns(left.form, right.form)
         if call is None:
             return None
     result = of_form(call.form)
@@ -107,13 +107,14 @@ def product_of_columns(left: DeviceArray, right: DeviceArray) -> DeviceArray | N
 _calls_of_columns: dict[Any, _Call | None] = of_level({})
 
 
-def _prepared_columns(first: Any, second: Any) -> _Call | None:
+def prepared_columns(first: Any, second: Any) -> _Call | None:
+    """What `product_of_columns` needs for arrays of these forms."""
     if not (first.ndim >= 2 <= second.ndim and first.size and second.size):
         return None
     if (first.ndim > 2 and not first.flags.c_contiguous) or (second.ndim > 2 and not second.flags.c_contiguous):
         return None
     left, right = (form if form.ndim == 2 else form.reshape(-1, form.shape[-1]) for form in (first, second))
-    return _prepared(left.T, right, over_samples=True)
+    return prepared(left.T, right, over_samples=True)
 
 
 def batches(left: DeviceArray, right: DeviceArray) -> DeviceArray | None:
@@ -161,7 +162,7 @@ def _prepared_batches(first: Any, second: Any) -> _Call | None:
     return _Call(form, multiplying(form, first, second))
 
 
-def _prepared(first: Any, second: Any, over_samples: bool = False) -> _Call | None:
+def prepared(first: Any, second: Any, over_samples: bool = False) -> _Call | None:
     """For a matrix, or rows of any number of dimensions, times a matrix, if they lie as the library reads them.
 
     `over_samples`: what is summed up are samples, so that the product depends on the batch in any case.

@@ -155,7 +155,7 @@ def test_sums_over_samples_need_no_order_for_the_batch(monkeypatch: pytest.Monke
     monkeypatch.setattr(fixed_order, "is_there", lambda: True)
     left, right = (form_of((512, 64), np.dtype(dtype)) for _ in range(2))
     with flambeau.reproducible("batch"):
-        products._prepared_columns(left, right)
+        products.prepared_columns(left, right)
         assert taken == ["on_any_gpu"]
         fixed_order.multiplying(form_of((64, 64), left.dtype), left.T, right)
     assert taken == ["on_any_gpu", "_in_order"]

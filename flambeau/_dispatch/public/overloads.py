@@ -235,17 +235,22 @@ class OpOverloadPacket:
         overloads = self.overloads()
         if self._own is not None or len(overloads) == 1:
             return getattr(self, overloads[0])(*args, **kwargs)
+        fitting = self.fitting(args, kwargs)
+        if fitting is not None:
+            return fitting(*args, **kwargs)
         may_be_number = takes_numbers(self.__name__)
-        for overload in overloads:
-            found = getattr(self, overload)
-            if fits(found._schema, args, kwargs, may_be_number):
-                return found(*args, **kwargs)
         for overload in overloads:
             found = getattr(self, overload)
             others, named = with_numbers(found._schema, args, kwargs)
             if fits(found._schema, others, named, may_be_number):
                 return found(*others, **named)
         raise refusal_of_schemas(self.__name__, args, kwargs)
+
+    def fitting(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> OpOverload | None:
+        """The overload whose parameters these arguments are, as they are."""
+        may_be_number = takes_numbers(self.__name__)
+        found = (getattr(self, overload) for overload in self.overloads())
+        return next((each for each in found if fits(each._schema, args, kwargs, may_be_number)), None)
 
     def __deepcopy__(self, memo: Any = None) -> OpOverloadPacket:
         return self

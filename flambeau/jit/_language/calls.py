@@ -16,6 +16,7 @@ from ..._core.slots import SLOTS
 from ..._core.tensor import Tensor
 from ..._dispatch.public import catalogue
 from ..._dispatch.public.explain import forms_of
+from ..._dispatch.public.overloads import packet
 from ..._dispatch.public.registry import function_named
 from ..._dispatch.public.schema import FunctionSchema
 from ..._dispatch.public.schemas import dispatched
@@ -108,13 +109,21 @@ def _on_tensors(name: str) -> Callable[..., Any] | None:
     if name in ADAPTED:
         return ADAPTED[name]
     function = _public(name)
-    if _NAMELESS.get(name, function is not None and _differs(name, function)):
+    if name in _OTHERWISE or (function is not None and _differs(name, function)):
         return _by_schema(name)
     return None if function is None else _with_numbers(name, function)
 
 
-_NAMELESS = dict.fromkeys(words("_log_softmax _unsafe_view alias col2im im2col log_sigmoid nll_loss2d"), True)
-"""Operators that are no public function, and have one list of arguments."""
+_OTHERWISE = frozenset(words(
+    "__and__ __iand__ __ilshift__ __ior__ __irshift__ __ixor__ __or__ __xor__ _log_softmax _unsafe_view "
+    "adaptive_max_pool2d adaptive_max_pool3d alias as_tensor atleast_1d atleast_2d atleast_3d block_diag "
+    "broadcast_shapes broadcast_tensors cartesian_prod cdist chain_matmul col2im copy cpu ctc_loss einsum "
+    "element_size expand floordiv hardsigmoid_ hardswish_ im2col index_put index_put_ is_contiguous len log_sigmoid "
+    "manual_seed meshgrid mish_ nll_loss2d norm output_nr reflection_pad1d reflection_pad2d reflection_pad3d relu6_ "
+    "replication_pad1d replication_pad2d replication_pad3d requires_grad_ retain_grad silu_ split storage_offset "
+    "stride tensor tensordot to unfold where"
+))  # fmt: skip
+"""Operators whose arguments are not those of a public function of their name: their schemas say how to call them."""
 
 
 def _functional_schemas(name: str) -> list[FunctionSchema]:
@@ -139,17 +148,41 @@ def _differs(name: str, function: Callable[..., Any]) -> bool:
 
 def _by_schema(name: str) -> Callable[..., Any]:
     """What binds arguments by an operator's schema, and hands them to what the operator runs here."""
-    (schema,) = _functional_schemas(name)
+    schemas = _functional_schemas(name)
+    if len(schemas) == 1:
+        return _bound(schemas[0], name)
+    chosen: dict[tuple[Any, ...], Callable[..., Any]] = {}
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        kinds = (*map(_kind, args), *kwargs)
+        if kinds not in chosen:
+            operator = packet("aten", name)
+            fitting = operator.fitting(args, kwargs)
+            if fitting is None:
+                return operator(*args, **kwargs)  # a number may be given as a tensor, or nothing fits
+            chosen[kinds] = _bound(fitting._schema, name)
+        return chosen[kinds](*args, **kwargs)
+
+    return call
+
+
+def _kind(value: Any) -> Any:
+    """What tells the overloads of an operator apart: a type, of a list that of its first item too."""
+    return (list, type(value[0]) if value else None) if type(value) is list else type(value)
+
+
+def _bound(schema: Any, name: str) -> Callable[..., Any]:
     places = {each.name: number for number, each in enumerate(schema.arguments)}
     defaults = [each.default for each in schema.arguments]
+    gives_list = name in LISTS
+    body: Any = functools.cache(lambda: SLOTS.operator_body(schema))  # not before it is needed: it loads all ops
 
     def call(*args: Any, **kwargs: Any) -> Any:
         values = [*args, *defaults[len(args) :]]
         for each, value in kwargs.items():
             values[places[each]] = value
-        body = SLOTS.operator_body(schema)
-        assert body is not None  # it is the function, or an op
-        return body(*values)
+        result = body()(*values)
+        return list(result) if gives_list and isinstance(result, tuple) else result
 
     return call
 

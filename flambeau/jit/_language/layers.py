@@ -8,7 +8,6 @@ from typing import Any
 
 import flambeau as torch
 
-from ..._core.reduction import REDUCTIONS
 from ..._core.tensor import Tensor
 from ...nn.utils.rnn import pad_sequence
 
@@ -29,23 +28,10 @@ def _pad(mode: str) -> Callable[..., Any]:
     return lambda input, padding: _functional().pad(input, padding, mode=mode)
 
 
-def _adaptive(name: str) -> Callable[..., Any]:
-    return lambda input, size: getattr(_functional(), name)(input, size, return_indices=True)
-
-
-def _in_place(name: str) -> Callable[[Tensor], Any]:
-    return lambda value: getattr(_functional(), name)(value, inplace=True)
-
-
 def _elu(value: Tensor, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> Any:
     from ..._ops.pointwise.activation import elu_with_scales
 
     return elu_with_scales(value, False, alpha, scale, input_scale)
-
-
-def _ctc(log_probs: Any, targets: Any, inputs: Any, lengths: Any, blank: int = 0, reduction: int = 1, zero: Any = False,
-         ) -> Any:  # fmt: skip
-    return _functional().ctc_loss(log_probs, targets, inputs, lengths, blank, REDUCTIONS[reduction], zero)
 
 
 _PADDINGS = ("reflect", "replicate", "circular", "constant")
@@ -58,15 +44,10 @@ def _pad_sequence(values: Any, batch_first: bool = False, padding_value: float =
 
 LAYERS: dict[str, Callable[..., Any]] = {
     "_convolution": _convolution,
-    "ctc_loss": _ctc,
     "elu": _elu,
     "__interpolate": lambda input, *args, **kwargs: _functional().interpolate(input, *args, **kwargs),
     "_pad_enum": lambda value, padding, mode, fill=None: _functional().pad(value, padding, _PADDINGS[mode], fill),
     "_pad_circular": _pad("circular"),
     "pad_sequence": _pad_sequence,
-    **{f"{name}_": _in_place(name) for name in ("hardsigmoid", "hardswish", "mish", "relu6", "silu")},
-    **{f"adaptive_max_pool{n}d": _adaptive(f"adaptive_max_pool{n}d") for n in (2, 3)},
-    **{f"reflection_pad{n}d": _pad("reflect") for n in (1, 2, 3)},
-    **{f"replication_pad{n}d": _pad("replicate") for n in (1, 2, 3)},
 }
 """By the operator's name without `aten::`."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from ..._core.device import device
 from ..._core.tensor import Tensor
 from .layers import LAYERS
-from .numbers_of import dtype_of_number, memory_format_of_number, number_of_dtype, words
+from .numbers_of import number_of_dtype, words
 from .prims import PRIMS
 
 LISTS = frozenset(
@@ -30,85 +29,6 @@ def _torch() -> Any:
 
 def _size(value: Tensor, dim: int | None = None) -> Any:
     return list(value.shape) if dim is None else value.shape[dim]
-
-
-def _stride(value: Tensor, dim: int | None = None) -> Any:
-    return list(value.stride()) if dim is None else value.stride(dim)
-
-
-def _to(value: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """The five forms of `to`: by another tensor, a dtype, a device, both, or by name."""
-    from .calls import by_name
-
-    first = args[0] if args else None
-    if isinstance(first, Tensor):
-        names: tuple[str, ...] = ("other", "non_blocking", "copy", "memory_format")
-    elif isinstance(first, device) or (len(args) > 1 and type(args[1]) is int):
-        names = ("device", "dtype", "non_blocking", "copy", "memory_format")
-    elif args and type(args[-1]) is bool and len(args) == 3 and first is None:
-        names = ("device", "non_blocking", "copy")
-    else:
-        names = ("dtype", "non_blocking", "copy", "memory_format")
-        if first is None and len(args) >= 2 and type(args[1]) is not bool:
-            names = ("device", "dtype", "non_blocking", "copy", "memory_format")
-    given = by_name({**dict(zip(names, args, strict=False)), **kwargs})
-    for unused in ("pin_memory", "layout"):
-        given.pop(unused, None)
-    other = given.pop("other", None)
-    return value.to(other, **given) if other is not None else value.to(**given)
-
-
-def _tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
-    if isinstance(data, Tensor):
-        made = data.detach().clone()
-        return made if dtype is None else made.to(dtype_of_number(dtype))
-    wanted = None if dtype is None else dtype_of_number(dtype)
-    return _torch().tensor(data, dtype=wanted, device=device, requires_grad=requires_grad)
-
-
-def _as_tensor(data: Any, *, dtype: Any = None, device: Any = None) -> Any:
-    return _torch().as_tensor(data, dtype=None if dtype is None else dtype_of_number(dtype), device=device)
-
-
-def _index_put(in_place: bool) -> Callable[..., Any]:
-    def put(value: Tensor, indices: Sequence[Any], values: Tensor, accumulate: bool = False, *_: Any) -> Any:
-        target = value if in_place else value.clone()
-        places = tuple([slice(None) if each is None else each for each in indices])
-        if not accumulate:
-            target[places] = values
-            return target
-        if all(each is not None for each in indices):
-            return target.index_put_(tuple(indices), values, accumulate=True)
-        rows = [
-            _torch().arange(extent, device=value.device) if each is None else each
-            for each, extent in zip(indices, value.shape, strict=False)
-        ]
-        return target.index_put_(tuple(_torch().meshgrid(*rows, indexing="ij")), values, accumulate=True)
-
-    return put
-
-
-def _expand(value: Tensor, size: Any, *, implicit: bool = False) -> Tensor:
-    return value.expand(size)
-
-
-def _is_contiguous(value: Tensor, *, memory_format: Any = 0) -> bool:
-    return value.is_contiguous(memory_format=memory_format_of_number(memory_format))
-
-
-def _cdist(x1: Tensor, x2: Tensor, p: float = 2, compute_mode: Any = None) -> Any:
-    modes = {None: "use_mm_for_euclid_dist_if_necessary", 0: "use_mm_for_euclid_dist_if_necessary",
-             1: "use_mm_for_euclid_dist", 2: "donot_use_mm_for_euclid_dist"}  # fmt: skip
-    return _torch().cdist(x1, x2, p, modes[compute_mode])
-
-
-def _norm(value: Tensor, p: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
-    wanted = dtype if not isinstance(dtype, int) else dtype_of_number(dtype)
-    return _torch().norm(value, 2 if p is None else p, dim, keepdim, dtype=wanted)
-
-
-def _where(condition: Tensor, *args: Any) -> Any:
-    return _torch().where(condition, *args) if args else list(_torch().where(condition))
 
 
 def _set_grad_enabled(mode: bool) -> None:
@@ -145,34 +65,6 @@ def _without_grad(method: Callable[..., Any], *args: Any) -> Any:
         return method(*args)
 
 
-_METHODS = words(
-    "dim __iand__ __ilshift__ __ior__ __irshift__ __ixor__ cpu element_size requires_grad_ retain_grad storage_offset "
-    "output_nr"
-)
-
-
-def _method(name: str) -> Callable[..., Any]:
-    """A method under its own name; it may be an attribute in Python."""
-
-    def call(value: Tensor, *args: Any) -> Any:
-        found = getattr(value, name)
-        return found(*args) if callable(found) else found
-
-    return call
-
-
-def _at_least(dimensions: int) -> Callable[..., Any]:
-    def call(value: Any) -> Any:
-        function = getattr(_torch(), f"atleast_{dimensions}d")
-        return list(function(*value)) if isinstance(value, list) else function(value)
-
-    return call
-
-
-def _meshgrid(values: Any, *, indexing: str = "ij") -> list[Tensor]:
-    return list(_torch().meshgrid(*values, indexing=indexing))
-
-
 def _unique(value: Tensor, ordered: bool, inverse: bool, counts: bool) -> Any:
     empty = _torch().empty(0, dtype=_torch().int64)
     found = _torch().unique(value, ordered, True, True)
@@ -190,22 +82,9 @@ ADAPTED: dict[str, Callable[..., Any]] = {
     "size": _size,
     "sym_size": _size,
     "sizes": _size,
-    "stride": _stride,
-    "to": _to,
-    "tensor": _tensor,
-    "as_tensor": _as_tensor,
-    "index_put": _index_put(False),
-    "index_put_": _index_put(True),
-    "_index_put_impl_": _index_put(True),
-    "unfold": lambda value, *args: value.unfold(*args),
-    "cdist": _cdist,
-    "norm": _norm,
-    "where": _where,
-    "expand": _expand,
-    "is_contiguous": _is_contiguous,
+    "_index_put_impl_": lambda *args: _torch().ops.aten.index_put_(*args[:4]),
     "set_grad_enabled": _set_grad_enabled,
     "is_grad_enabled": lambda: _torch().is_grad_enabled(),
-    "floordiv": lambda value, other: _torch().floor_divide(value, other),
     "wait": _wait,
     "Int": lambda value: int(value.item()),
     "Float": lambda value: float(value.item()),
@@ -225,17 +104,6 @@ ADAPTED: dict[str, Callable[..., Any]] = {
     "_unwrap_optional": PRIMS["unchecked_unwrap_optional"],
     "_get_tracing_state": lambda: False,
     "is_scripting": lambda: True,
-    "manual_seed": lambda seed: _torch().manual_seed(seed),
-    "broadcast_tensors": lambda values: list(_torch().broadcast_tensors(*values)),
-    "meshgrid": _meshgrid,
-    "broadcast_shapes": lambda *shapes: list(_torch().broadcast_shapes(*shapes)),
-    "split": lambda value, sizes, dim=0: list(value.split(sizes, dim)),
-    "copy": lambda value, source, non_blocking=False: source.to(value.dtype).expand_as(value).clone(),
-    "block_diag": lambda values: _torch().block_diag(*values),
-    "cartesian_prod": lambda values: _torch().cartesian_prod(*values),
-    "chain_matmul": lambda values: _torch().chain_matmul(*values),
-    "einsum": lambda equation, values, *, path=None: _torch().einsum(equation, values),
-    "tensordot": lambda a, b, left, right: _torch().tensordot(a, b, (left, right)),
     "nonzero_numpy": lambda value: list(_torch().nonzero(value, as_tuple=True)),
     "get_autocast_dtype": lambda place: number_of_dtype(_torch().get_autocast_dtype(place)),
     "is_autocast_enabled": lambda *place: _torch().is_autocast_enabled(*place),
@@ -244,12 +112,7 @@ ADAPTED: dict[str, Callable[..., Any]] = {
     "matrix_H": lambda value: value.mH,
     "_unique": lambda value, ordered=True, inverse=False: _unique(value, ordered, inverse, False)[:2],
     "unique_dim": _unique_dim,
-    **{f"atleast_{n}d": _at_least(n) for n in (1, 2, 3)},
-    **{name: _method(name) for name in _METHODS},
-    "len": len,
-    "__and__": lambda a, b: a & b,
-    "__or__": lambda a, b: a | b,
-    "__xor__": lambda a, b: a ^ b,
+    "dim": Tensor.dim,
     "__lshift__": lambda a, b: a << b,
     "__rshift__": lambda a, b: a >> b,
     "numpy_T": lambda value: value.T,

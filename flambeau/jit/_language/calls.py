@@ -115,13 +115,12 @@ def _on_tensors(name: str) -> Callable[..., Any] | None:
 
 
 _OTHERWISE = frozenset(words(
-    "__and__ __iand__ __ilshift__ __ior__ __irshift__ __ixor__ __or__ __xor__ _log_softmax _unsafe_view "
-    "adaptive_max_pool2d adaptive_max_pool3d alias as_tensor atleast_1d atleast_2d atleast_3d block_diag "
-    "broadcast_shapes broadcast_tensors cartesian_prod cdist chain_matmul col2im copy cpu ctc_loss einsum "
-    "element_size expand floordiv hardsigmoid_ hardswish_ im2col index_put index_put_ is_contiguous len log_sigmoid "
-    "manual_seed meshgrid mish_ nll_loss2d norm output_nr reflection_pad1d reflection_pad2d reflection_pad3d relu6_ "
-    "replication_pad1d replication_pad2d replication_pad3d requires_grad_ retain_grad silu_ split storage_offset "
-    "stride tensor tensordot to unfold where"
+    "__and__ __iand__ __ilshift__ __ior__ __irshift__ __ixor__ __or__ __xor__ _log_softmax _unsafe_view alias "
+    "as_tensor atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod col2im "
+    "cpu ctc_loss einsum element_size expand floordiv hardsigmoid_ hardswish_ im2col index_put index_put_ "
+    "is_contiguous log_sigmoid manual_seed meshgrid mish_ nll_loss2d norm output_nr reflection_pad1d "
+    "reflection_pad2d reflection_pad3d relu6_ replication_pad1d replication_pad2d replication_pad3d requires_grad_ "
+    "retain_grad silu_ split storage_offset stride tensor to where"
 ))  # fmt: skip
 """Operators whose arguments are not those of a public function of their name: their schemas say how to call them."""
 

@@ -28,6 +28,10 @@ def _pad(mode: str) -> Callable[..., Any]:
     return lambda input, padding: _functional().pad(input, padding, mode=mode)
 
 
+def _adaptive(name: str) -> Callable[..., Any]:
+    return lambda input, size: getattr(_functional(), name)(input, size, return_indices=True)
+
+
 def _elu(value: Tensor, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> Any:
     from ..._ops.pointwise.activation import elu_with_scales
 
@@ -49,5 +53,6 @@ LAYERS: dict[str, Callable[..., Any]] = {
     "_pad_enum": lambda value, padding, mode, fill=None: _functional().pad(value, padding, _PADDINGS[mode], fill),
     "_pad_circular": _pad("circular"),
     "pad_sequence": _pad_sequence,
+    **{f"adaptive_max_pool{n}d": _adaptive(f"adaptive_max_pool{n}d") for n in (2, 3)},
 }
 """By the operator's name without `aten::`."""

@@ -31,6 +31,12 @@ def _size(value: Tensor, dim: int | None = None) -> Any:
     return list(value.shape) if dim is None else value.shape[dim]
 
 
+def _cdist(x1: Tensor, x2: Tensor, p: float = 2, compute_mode: Any = None) -> Any:
+    modes = {None: "use_mm_for_euclid_dist_if_necessary", 0: "use_mm_for_euclid_dist_if_necessary",
+             1: "use_mm_for_euclid_dist", 2: "donot_use_mm_for_euclid_dist"}  # fmt: skip
+    return _torch().cdist(x1, x2, p, modes[compute_mode])
+
+
 def _set_grad_enabled(mode: bool) -> None:
     _torch().set_grad_enabled(mode)
 
@@ -113,6 +119,12 @@ ADAPTED: dict[str, Callable[..., Any]] = {
     "_unique": lambda value, ordered=True, inverse=False: _unique(value, ordered, inverse, False)[:2],
     "unique_dim": _unique_dim,
     "dim": Tensor.dim,
+    "unfold": lambda value, *args: value.unfold(*args),
+    "cdist": _cdist,
+    "copy": lambda value, source, non_blocking=False: source.to(value.dtype).expand_as(value).clone(),
+    "chain_matmul": lambda values: _torch().chain_matmul(*values),
+    "tensordot": lambda a, b, left, right: _torch().tensordot(a, b, (left, right)),
+    "len": len,
     "__lshift__": lambda a, b: a << b,
     "__rshift__": lambda a, b: a >> b,
     "numpy_T": lambda value: value.T,

@@ -31,7 +31,13 @@ class SameModule(Loader):
         return module
 
     def exec_module(self, module: ModuleType) -> None:
+        other = getattr(module.__spec__, "name", self.name)
         module.__spec__ = self.spec  # the import system has put the other name's there
+        # A package may have taken a function out of a part that has the function's name. To import the part by its
+        # other name would put the part in the function's place: it has that name already.
+        for name, part in [*sys.modules.items()]:
+            if name.startswith(f"{self.name}."):
+                sys.modules.setdefault(f"{other}{name.removeprefix(self.name)}", part)
 
 
 class _Finder(MetaPathFinder):

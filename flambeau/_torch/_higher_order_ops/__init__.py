@@ -1,8 +1,9 @@
-"""Control flow as functions: `cond` and `while_loop`."""
+"""Control flow as functions: `cond`, `while_loop` and `associative_scan`."""
 
 from __future__ import annotations
 
+from .associative_scan import associative_scan
 from .cond import cond
 from .while_loop import while_loop
 
-__all__ = ["cond", "while_loop"]
+__all__ = ["associative_scan", "cond", "while_loop"]

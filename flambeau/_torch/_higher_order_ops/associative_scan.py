@@ -27,9 +27,9 @@ def associative_scan(
     two such trees and returns one: of single slices if `combine_mode` is "generic"; if it is "pointwise", of many
     slices at once, and has to treat each element by itself.
 
-    >>> import flambeau._higher_order_ops.associative_scan as scans
+    >>> from flambeau._higher_order_ops import associative_scan
     >>> x = flambeau.tensor([1.0, 2.0, 3.0])
-    >>> scans.associative_scan(lambda a, b: a * b, x, 0, combine_mode="generic")
+    >>> associative_scan(lambda a, b: a * b, x, 0, combine_mode="generic")
     tensor([1., 2., 6.])
     """
     if not callable(combine_fn):

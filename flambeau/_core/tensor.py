@@ -586,10 +586,9 @@ class Tensor(TensorMethods):
         """
         if not self.requires_grad:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-        if self._grad_fn is None or self.retains_grad:
+        node = self.grad_fn  # of a view whose memory has been changed it is made now
+        if node is None or self.retains_grad:
             return
-        node = self.grad_fn
-        assert node is not None
         self._get_extra().retains_grad = True
         node.all_hooks.retain[self._output_nr] = weakref.ref(self)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._core.dtype import int64
+from .._core.dtype import float32, int64
 from .._core.tensor import Tensor
 from .._dispatch.public.registry import function_named
 
@@ -31,7 +31,36 @@ def _with_dims_and_tensors(
 
 def _csr_sum(self: Tensor, dim: Any, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The sums of the rows or the columns of a CSR matrix, as a CSR matrix."""
+    if not keepdim:
+        raise RuntimeError("reduction operations on CSR tensors with keepdim=False is unsupported")
     return self.to_dense().sum(dim, keepdim, dtype=dtype).to_sparse_csr()
+
+
+def _csr_prod(self: Tensor, dim: Any, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    """The products of what is stored in the rows or the columns of a CSR matrix, as a CSR matrix."""
+    if not keepdim:
+        raise RuntimeError("reduction operations on CSR tensors with keepdim=False is unsupported")
+    dense = self.to_dense()
+    stored = function_named("", "sparse_csr_tensor")(
+        self.crow_indices(), self.col_indices(), self.values() * 0 + 1, self.shape
+    ).to_dense()
+    result = dense.where(stored != 0, 1).to(self.dtype if dtype is None else dtype)
+    for each in dim:
+        result = result.prod(each, keepdim=True)
+    return result.where(stored.sum(list(dim), True) != 0, 0).to_sparse_csr()  # where nothing is, nothing comes out
+
+
+def _norm(self: Tensor, p: Any = 2, dim: Any = (), keepdim: bool = False, dtype: Any = None) -> Any:
+    """The norm of a sparse tensor, over all dimensions."""
+    if dim and len(dim) != self.dim():
+        raise RuntimeError(
+            "norm_sparse currently only supports full reductions, so 'dim' must either be empty or contain all "
+            "dimensions of the input"
+        )
+    if keepdim or dtype is not None:
+        given = "keepdim=True" if keepdim else "'dtype' argument"
+        raise RuntimeError(f"norm_sparse currently does not support {given}")
+    return self.norm(p)
 
 
 def _checked(layout: str) -> Callable[..., None]:
@@ -43,6 +72,23 @@ def _checked(layout: str) -> Callable[..., None]:
         flambeau.sparse_compressed_tensor(compressed, plain, values, list(size), **options)
 
     return check
+
+
+def _check_indices(is_crow: bool, compressed: Tensor, plain: Tensor, cdim: int, dim: int, nnz: int) -> None:
+    """An error if these are no indices of a compressed matrix."""
+    values = compressed.new_zeros(nnz, dtype=float32)
+    _checked("sparse_csr" if is_crow else "sparse_csc")(
+        compressed, plain, values, (cdim, dim) if is_crow else (dim, cdim)
+    )
+
+
+def _broadcast(self: Any, size: Sequence[int]) -> Any:
+    """A sparse tensor repeated along dimensions of size 1 and new ones in front."""
+    if self.dense_dim():
+        raise NotImplementedError("_sparse_broadcast_to of a tensor with dense dimensions is not built yet")
+    made = function_named("", "sparse_coo_tensor")
+    stored = made(self._indices(), self._values() * 0 + 1, self.shape).to_dense().expand(list(size)) != 0
+    return made(stored.nonzero().t(), self.to_dense().expand(list(size))[stored], list(size))
 
 
 def _check_coo(indices: Tensor, values: Tensor, size: Sequence[int], *_: Any) -> None:
@@ -67,7 +113,10 @@ SPARSE: dict[str, Callable[..., Any]] = {
         self, mat1, mat2, beta=beta, alpha=alpha
     ),
     "copy_sparse_to_sparse_": lambda self, src, non_blocking=False: self.copy_(src),
-    "native_norm": lambda self, p=2: self.norm(p),
+    "_sparse_csr_prod": _csr_prod,
+    "_sparse_broadcast_to": _broadcast,
+    "_validate_compressed_sparse_indices": _check_indices,
+    "native_norm": _norm,
     "_dimI": lambda self: self.sparse_dim(),
     "_dimV": lambda self: self.dense_dim(),
     "_validate_sparse_coo_tensor_args": _check_coo,

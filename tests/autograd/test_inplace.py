@@ -667,3 +667,18 @@ def test_gradients_before_and_after_a_change_of_shape() -> None:
     ((leaf * 2).sum() + first.sum()).backward()
     assert leaf.grad is not None
     assert leaf.grad.tolist() == [5.0] * 4
+
+
+@differential
+def test_retained_gradients_of_views_that_a_change_has_put_into_the_graph(T: Any) -> Any:
+    """Neither the view nor its base had a history before."""
+    seen = []
+    for view in (lambda base: base.view_as(base), lambda base: base[0], lambda base: base):
+        weight = T.tensor(-1.0, requires_grad=True)
+        changed = view(T.tensor([[1.5], [-2.0]]))
+        changed.add_(weight * 2)
+        changed.retain_grad()
+        retains = changed.retains_grad
+        (changed * 3).sum().backward()
+        seen.append((retains, changed.is_leaf, changed.grad, weight.grad))
+    return seen

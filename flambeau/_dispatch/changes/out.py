@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..._core.arrays.lazy_signs import content, overwrite
+from ..._core.device import strided
 from ..._core.dtype import LEGACY_NAMES, can_cast
 from ..._core.modes import THREAD
 from ..._core.tensor import Tensor
@@ -36,6 +37,12 @@ def store(result: Tensor, out: Tensor, operands: Sequence[Any] = ()) -> Tensor:
             f"result type {LEGACY_NAMES[result.dtype]} can't be cast to the desired output type "
             f"{LEGACY_NAMES[out.dtype]}"
         )
+    if out.layout is not strided:
+        if result.layout is not out.layout:
+            raise RuntimeError(f"Expected out tensor to have layout {result.layout}, but it has {out.layout}")
+        out._array.take(result._array)  # the parts as they are
+        end_change(out)
+        return out
     if resize_output(out, result._array.shape) and not result.is_contiguous():
         _take_strides(out, result)
     check_no_overlap(out)

@@ -231,7 +231,9 @@ def _is_little(left: Array, right: Array) -> bool:
 
 def dot(left: Array, right: Array, out: Array) -> Array:
     """`np.dot` of matrices. Where neither rows nor columns are contiguous it adds in another order than `matmul`."""
-    return np.dot(left, right, out) if REPRODUCIBILITY.product is None else matmul(left, right, out)
+    if REPRODUCIBILITY.product is not None or left.size == 1 or right.size == 1:  # zero times NaN is NaN, not for `dot`
+        return matmul(left, right, out)
+    return np.dot(left, right, out)
 
 
 @_of_third

@@ -31,7 +31,7 @@ def array_dot(left: Any, right: Any) -> Any:
         if REPRODUCIBILITY.product is not None:
             return REPRODUCIBILITY.product(left, right)
         if left.size * right.shape[1] <= _LEAST and left.shape[1] < _LONG:
-            return left.dot(right)
+            return left.dot(right) if left.shape[1] > 1 else _product_of_vectors(left, right)
     elif type(left) is not ndarray and not is_of_host(type(left)):
         done = arrays.library_product(left, right) if left.ndim == 2 == right.ndim else None
         return np.dot(left, right) if done is None else done
@@ -50,7 +50,12 @@ def array_dot(left: Any, right: Any) -> Any:
         if 0 in left.strides or 0 in right.strides:
             return _product_of_repeated(left, right)
         return arrays.matmul(left, right)
-    return left.dot(right)
+    return _product_of_vectors(left, right)
+
+
+def _product_of_vectors(left: Any, right: Any) -> Any:
+    """A product of which an operand may be a single element: if that is zero, `dot` overlooks NaN in the other one."""
+    return np.matmul(left, right) if left.size == 1 or right.size == 1 else left.dot(right)
 
 
 def product_plus(left: Any, right: Any, addend: Any) -> Any:

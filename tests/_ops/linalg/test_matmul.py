@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -144,3 +145,19 @@ def test_errors(T: Any, name: str) -> Any:
 def test_einsum_with_lists(T: Any) -> Any:
     a, b = T.arange(6.0).reshape(2, 3), T.arange(12.0).reshape(3, 4)
     return T.einsum(a, [0, 1], b, [1, 2]), T.einsum(a, [..., 1], b, [1, 2], [2, ...]), T.einsum("ij,jk", [a, b])
+
+
+@differential
+def test_a_zero_meets_nan_in_products_of_any_size(T: Any) -> Any:
+    """Where an operand is one element too: a library may leave the other one out for a factor of zero."""
+    seen = []
+    for rows, inner, columns in itertools.product((1, 2, 64), (1, 2, 9), (None, 1, 3)):
+        for dtype in (T.float32, T.float64, T.bfloat16, T.complex64):
+            shape = (inner,) if columns is None else (inner, columns)
+            for nan_first in (True, False):
+                left = T.ones(rows, inner, dtype=dtype) * (float("nan") if nan_first else 0)
+                right = T.ones(shape, dtype=dtype) * (0 if nan_first else float("nan"))
+                found = [left @ right, T.stack([left, left], -1)[..., 0] @ right]
+                found += [left[0] @ right] if columns is not None else [T.mv(left, right)]
+                seen.append([bool(each.isnan().all()) for each in found])
+    return seen

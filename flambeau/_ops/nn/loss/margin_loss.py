@@ -77,7 +77,8 @@ def multilabel_soft_margin_loss(
     losses = -(goal * logsigmoid(input) + (1 - goal) * logsigmoid(-input))
     if weight is not None:
         losses = losses * weight
-    return reduce_losses(losses.sum(-1) / input.size(-1), number)
+    classes = input.dim() - 1  # the target may have more dimensions
+    return reduce_losses(losses.sum(classes) / input.size(classes), number)
 
 
 @public(method=False, autocast=FULL)

@@ -210,3 +210,13 @@ def test_infinite_scores_of_labels_are_left_out(T: Any) -> Any:
     x = T.tensor([[1.0, float("inf"), -2.0], [3.0, 4.0, -float("inf")]], requires_grad=True)
     loss = T.nn.functional.multilabel_margin_loss(x, T.tensor([[1, -1, 0], [2, 0, -1]]), reduction="none")
     return loss, T.autograd.grad(loss.sum(), x)
+
+
+@differential
+def test_classes_are_the_inputs_last_dimension(T: Any) -> Any:
+    """The target may have more dimensions."""
+    input = T.tensor([-2.72, -1.769, 0.5, 1.25, -0.25], requires_grad=True)
+    target = T.tensor([[0.25, 1.0, 0.0, 0.75, 0.5]])
+    loss = T.nn.functional.multilabel_soft_margin_loss(input, target, weight=T.arange(5.0))
+    loss.backward()
+    return loss, input.grad

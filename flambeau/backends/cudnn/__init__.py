@@ -41,7 +41,7 @@ conv = _Convolutions()
 def _library() -> Any:
     if not _has_device():
         return None
-    from ..._backends.cuda.cudnn.frontend import library
+    from ..._backends.cuda.cudnn.descriptors import library
 
     return library()
 
@@ -54,7 +54,7 @@ def is_available() -> bool:
 def version() -> int | None:
     """The library's version, or None where there is none."""
     found = _library()
-    return None if found is None else int(found.backend_version())
+    return None if found is None else int(found.cudnnGetVersion())
 
 
 def is_acceptable(tensor: Any) -> bool:

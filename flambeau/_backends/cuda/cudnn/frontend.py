@@ -28,16 +28,20 @@ TYPES = {"float32": "FLOAT", "float16": "HALF", "bfloat16": "BFLOAT16"}
 _MOST_WORKSPACE = 1 << 30
 _FRONT_END = "cudnn"
 _COMPILED_PART = f"{_FRONT_END}._compiled_module"
+_USED = ("pygraph", "data_type", "heur_mode", "cudnnGraphNotSupportedError")
+"""What plans are made of. Versions from 1.23 on have other names for some of it."""
 
 
 @cache
 def library() -> Any:
-    """The front end's compiled part, with a library behind it; None: one of them is not there."""
+    """The front end's compiled part, with a library behind it; None: one is not there, or not as this file knows it."""
     behind = descriptors.library()
     try:
         found = _compiled_part()
         found._set_dlhandle_cudnn(behind._handle)
         found.backend_version()
+        for name in _USED:
+            getattr(found, name)
     except Exception:  # whatever is missing: the front end finds out in its own ways
         return None
     return found
@@ -128,8 +132,8 @@ def _built(dtype: str, describe: Callable[[Any], None]) -> Any:
         graph.deselect_workspace_greater_than(_MOST_WORKSPACE)
         graph.check_support()
         graph.build_plans()
-    except (RuntimeError, ValueError, api.cudnnGraphNotSupportedError) as error:
-        raise Refused(str(error)) from error
+    except (RuntimeError, ValueError, TypeError, AttributeError, api.cudnnGraphNotSupportedError) as error:
+        raise Refused(str(error)) from error  # the last but one: another version, whose functions take other arguments
     return graph
 
 

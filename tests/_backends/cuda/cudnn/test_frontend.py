@@ -105,6 +105,30 @@ def test_one_that_cannot_be_loaded_leaves_nothing_behind(front_end: Any, tmp_pat
     assert f"{PACKAGE}._compiled_module" not in sys.modules
 
 
+def test_a_version_with_other_names_is_as_good_as_none(front_end: Any, tmp_path: Path) -> None:
+    part = tmp_path / PACKAGE / "_compiled_module.py"
+    part.write_text(COMPILED.replace("class pygraph", "class graph_of_another_name"), encoding="utf-8")
+    importlib.invalidate_caches()
+    assert front_end() is None
+
+
+@pytest.mark.parametrize("failure", [TypeError, AttributeError, ValueError])
+def test_a_graph_that_cannot_be_described_is_refused(
+    front_end: Any, monkeypatch: pytest.MonkeyPatch, failure: type[Exception]
+) -> None:
+    found = front_end()
+    monkeypatch.setattr(cudnn, "library", lambda: found)
+    monkeypatch.setattr(cudnn, "handle", lambda stream: 1)
+    monkeypatch.setattr(cudnn, "driver", lambda: SimpleNamespace(queue=lambda: 0, identity=lambda: "a device"))
+    monkeypatch.setenv("FLAMBEAU_CACHE", "0")
+
+    def describe(graph: Any) -> None:
+        raise failure("another signature")
+
+    with pytest.raises(cudnn.Refused, match="another signature"):
+        cudnn.Plan("float16", describe)
+
+
 @pytest.mark.parametrize("imported", [False, True])
 def test_a_plan_needs_no_more_than_that_part(front_end: Any, monkeypatch: pytest.MonkeyPatch, imported: bool) -> None:
     if imported:

@@ -24,16 +24,6 @@ def _to_copy(
     return input.to(device=device or input.device, dtype=dtype or input.dtype, copy=True, **options)
 
 
-def _pin_memory(input: Tensor, device: Any = None) -> Tensor:
-    """A copy in memory that devices read directly."""
-    return input.pin_memory()
-
-
-def _local_scalar_dense(input: Tensor) -> Any:
-    """The one element as a number."""
-    return input.item()
-
-
 def _is_all_true(input: Tensor) -> Tensor:
     """Whether all elements are true."""
     return input.all()
@@ -110,11 +100,6 @@ upsample_linear1d, upsample_bilinear2d, upsample_trilinear3d, upsample_bicubic2d
 )
 
 
-def lift_fresh_copy(input: Tensor) -> Tensor:
-    """A copy of a constant of a graph, which may be changed."""
-    return input.clone()
-
-
 def sym_size(input: Tensor, dim: int | None = None) -> Any:
     """The shape, or the extent of one dimension."""
     return input.size() if dim is None else input.size(dim)
@@ -189,11 +174,6 @@ def rrelu_with_noise(
         return torch.where(self < 0, self * ((float(lower) + float(upper)) / 2), self)
     noise.copy_(_slopes(self, float(lower), float(upper), generator))
     return self * noise
-
-
-def _prelu_kernel(self: Tensor, weight: Tensor) -> Any:
-    """`prelu`, with a weight that has as many dimensions as the input."""
-    return torch.where(self > 0, self, weight * self)
 
 
 def _cdist_forward(x1: Tensor, x2: Tensor, p: float, compute_mode: int | None) -> Tensor:
@@ -330,20 +310,6 @@ def _fractional(dims: int) -> Any:
 fractional_max_pool2d, fractional_max_pool3d = map(_fractional, (2, 3))
 
 
-def _to_dtype_layout(
-    self: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None,
-    non_blocking: bool = False, copy: bool = False, memory_format: Any = None,
-) -> Tensor:  # fmt: skip
-    """`Tensor.to` with everything by name."""
-    options = {"memory_format": memory_format} if memory_format is not None else {}
-    return self.to(device=device or self.device, dtype=dtype or self.dtype, copy=copy, **options)
-
-
-def _to_itself(self: Tensor, non_blocking: bool = False, copy: bool = False) -> Tensor:
-    """`Tensor.to` without a dtype and a device."""
-    return self.clone() if copy else self
-
-
 def _cast(name: str) -> Any:
     def cast(self: Tensor, non_blocking: bool = False) -> Any:
         """The elements in another dtype."""
@@ -354,11 +320,6 @@ def _cast(name: str) -> Any:
 
 _cast_Byte, _cast_Char, _cast_Double, _cast_Float = map(_cast, ("byte", "char", "double", "float"))
 _cast_Half, _cast_Int, _cast_Long, _cast_Short = map(_cast, ("half", "int", "long", "short"))
-
-
-def _aminmax(self: Tensor, *dim_and_keepdim: Any) -> tuple[Tensor, ...]:
-    """The extremes of `torch.aminmax`, in other operators."""
-    return tuple(torch.aminmax(self, **dict(zip(("dim", "keepdim"), dim_and_keepdim, strict=False))))
 
 
 def _addmm_activation(
@@ -477,14 +438,6 @@ def _stft_center(
     return torch.stft(self, n_fft, hop_length, win_length, window, center=center, pad_mode=pad_mode, **options)
 
 
-def _to_device(
-    self: Tensor, device: Any, dtype: Any, non_blocking: bool = False, copy: bool = False, memory_format: Any = None
-) -> Tensor:
-    """`Tensor.to` with a device and a dtype."""
-    options = {} if memory_format is None else {"memory_format": memory_format}
-    return self.to(device, dtype, non_blocking, copy, **options)
-
-
 def _efficientzerotensor(size: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, **_: Any) -> Tensor:
     """Zeros."""
     return torch.zeros(size, dtype=dtype, device=device)
@@ -512,8 +465,5 @@ def _histogramdd_from_bin_tensors(self: Tensor, bins: Any, *, weight: Any = None
 COMPOSED: dict[str, Callable[..., Any]] = {
     **{name: each for name, each in globals().items() if getattr(each, "__module__", "") == __name__},
     "stft.center": _stft_center,
-    "to.device": _to_device,
-    "to.dtype_layout": _to_dtype_layout,
-    "to.prim_other": _to_itself,
 }
 """By the names of operators, or of overloads: `mean.dim`."""

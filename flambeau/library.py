@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Callable
 from typing import Any
@@ -185,11 +186,12 @@ def custom_op(
     return make if fn is None else make(fn)
 
 
-def define(qualname: str, schema: str, *, lib: Library | None = None, tags: Any = ()) -> None:
+def define(qualname: Any, schema: str, *, lib: Library | None = None, tags: Any = ()) -> Any:
     """Make an operator of a schema: `define("mine::double", "(Tensor x) -> Tensor")`.
 
     Args:
-        qualname (str): the operator's full name, such as "mine::double".
+        qualname (str or Library): the operator's full name, such as "mine::double"; or a library whose operator it is,
+            with its name in the schema, for a decorator of its function.
         schema (str): its parameters and results.
         lib (Library, optional): the library that keeps it alive; None means for ever.
         tags: tags of `torch.Tag`. Default: `()`.
@@ -200,16 +202,26 @@ def define(qualname: str, schema: str, *, lib: Library | None = None, tags: Any 
         >>> torch.ops.docs.triple(torch.ones(1))
         tensor([3.])
     """
+    if isinstance(qualname, Library):
+        return lambda function: _implemented(qualname, qualname.define(schema, tags=tags), "", function)
     if not isinstance(qualname, str):
         raise ValueError(f"define(qualname, schema): expected qualname to be instance of str, got {type(qualname)}")
     namespace, _, name = qualname.partition("::")
     if not name:
         raise ValueError(f"Expected `qualname` to be of the form 'namespace::name', got {qualname!r}")
     _define(namespace, name + schema)
+    return None
 
 
-def impl(qualname: Any, types: Any, func: Callable[..., Any] | None = None, *, lib: Library | None = None) -> Any:
+def _implemented(library: Library, name: str, key: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+    library.impl(name, function, key)
+    return function
+
+
+def impl(qualname: Any, types: Any, func: Any = None, *, lib: Library | None = None) -> Any:
     """Give an operator its function for some types of devices, "default" for all; as a decorator too.
+
+    `impl(library, "double", "CPU")` is a decorator too: a library, the name of its operator, and a dispatch key.
 
     Args:
         qualname: the operator's full name, such as "mine::double".
@@ -228,6 +240,8 @@ def impl(qualname: Any, types: Any, func: Callable[..., Any] | None = None, *, l
         >>> torch.ops.docs.negated(torch.ones(1))
         tensor([-1.])
     """
+    if isinstance(qualname, Library):
+        return functools.partial(_implemented, qualname, types, func or "")
     operator, listed = _operator(qualname), [types] if isinstance(types, str) else list(types)
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:

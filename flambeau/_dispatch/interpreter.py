@@ -55,6 +55,9 @@ class Interpreter:
     takes_operators_whole = False
     """Whether an operator of the user's own is one op to it, whatever its Python does: that runs in every call."""
 
+    writes_operators_whole = False
+    """Whether an operator of the user's own stands in what it writes down as a call of that operator."""
+
     run_outside: Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any] | None = None
     """Runs Python whose state is its own, such as an optimizer's step, out of sight; None: it runs as it stands."""
 
@@ -71,6 +74,10 @@ class Interpreter:
     def run(self, op: Op, args: Sequence[Any]) -> Any:
         """The results of `op` on `args`: a tensor or a tuple of them."""
         return op(*args)
+
+    def run_operator(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], run: Callable[..., Any]) -> Any:
+        """The results of an operator of the user's own, which `run` computes; for `writes_operators_whole`."""
+        return run(args, kwargs)
 
     @uninterrupted
     def __enter__(self) -> Any:

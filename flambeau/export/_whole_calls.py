@@ -223,6 +223,8 @@ class WholeCalls(FunctionMode):
 class CallTrace(Trace):
     """A trace of what a program calls."""
 
+    writes_operators_whole = True
+
     def __init__(self) -> None:
         super().__init__(lambda name: True)
         self._calls = WholeCalls(self, _forms())

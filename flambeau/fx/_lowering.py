@@ -159,7 +159,7 @@ class Lowering:
             self._name_results(node, call.results[0], depends)
         else:
             self._name_results(node, call.results, depends)
-        if func._name.endswith("_") and isinstance(call.args[0], Value):
+        if func._name.endswith("_") and func.namespace == "aten" and isinstance(call.args[0], Value):
             self.nodes[call.args[0].number] = node  # it returns what it changes
         for written in call.op.writes:
             if depends and isinstance(call.args[written], Value):

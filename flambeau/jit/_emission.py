@@ -12,7 +12,7 @@ from .._core.tensor import Tensor
 from .._dispatch.public.explain import forms_of
 from .._dispatch.public.operator_forms import forms_of_functional
 from .._dispatch.public.registry import function_named
-from ._recording import Recording
+from ._recording import Recording, TracedInt, plain_of
 
 Rule = Callable[[Recording, tuple[Any, ...], dict[str, Any], Any], None]
 
@@ -37,6 +37,8 @@ def rule_for(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Rule |
         return lambda recording, args, kwargs, result: recording.emit("to", (args[0], number), {}, result)
     if name == "__getitem__":
         return _item
+    if name == "__setitem__" and _can_be_written(args[1]):
+        return _set_item
     if name == "to":
         return _converted
     if name == "einsum" and isinstance(args[0], str):
@@ -101,12 +103,46 @@ def _converted(recording: Recording, args: tuple[Any, ...], kwargs: dict[str, An
 
 def _item(recording: Recording, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
     """A subscript: one view after another, then the elements that tensors choose."""
-    value, key = args
+    text, chosen = _part(recording, *args)
+    if chosen:
+        text = f"torch.index({text}, {chosen})"
+    variable = recording.new_variable()
+    recording.lines.append(f"{variable} = {text}")
+    recording.bind(result, variable)
+
+
+def _can_be_written(key: Any) -> bool:
+    keys = key if isinstance(key, tuple) else (key,)
+    return all(
+        str(each.dtype) != "torch.uint8"
+        if isinstance(each, Tensor)
+        else each is None or each is Ellipsis or isinstance(each, slice) or type(each) in (int, TracedInt)
+        for each in keys
+    )
+
+
+def _set_item(recording: Recording, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
+    """A subscript that is written to: what a tensor chooses follows from the tensor in each call."""
+    target, key, value = args
+    text, chosen = _part(recording, target, key)
+    if not chosen and not isinstance(value, Tensor):
+        call = f"torch.fill_({text}, {recording.text(value)})"
+    else:
+        made = value if isinstance(value, Tensor) else plain_of(target).new_tensor(plain_of(value))
+        given = recording.text(made)
+        if made.dtype is not target.dtype:
+            given = f"torch.to({given}, {recording.text(target.dtype)})"
+        call = f"torch.index_put_({text}, {chosen}, {given})" if chosen else f"torch.copy_({text}, {given})"
+    recording.lines.append(f"{recording.new_variable()}x = {call}")
+
+
+def _part(recording: Recording, value: Any, key: Any) -> tuple[str, str]:
+    """The view that numbers and slices of a subscript take, and the tensors of it as a list of positions, or ""."""
     keys = list(key) if isinstance(key, tuple) else [key]
     text, dim = recording.text(value), 0
     chosen: list[str] = []
     rank = value.dim()
-    covered = sum(1 for each in keys if each is not None and each is not Ellipsis)
+    covered = sum(_dimensions(each) for each in keys)
     for each in keys:
         if each is Ellipsis:
             dim += rank - covered
@@ -122,14 +158,17 @@ def _item(recording: Recording, args: tuple[Any, ...], kwargs: dict[str, Any], r
             text = f"torch.select({text}, {dim}, {recording.text(each)})"
         elif isinstance(each, Tensor):
             chosen += ["None"] * (dim - len(chosen)) + [recording.text(each)]
-            dim += max(each.dim(), 1) if str(each.dtype) == "torch.bool" else 1
+            dim += _dimensions(each)
         else:
             raise NotImplementedError(f"jit.trace cannot write down a subscript by {type(each).__name__}")
-    if chosen:
-        text = f"torch.index({text}, annotate(List[Optional[Tensor]], [{', '.join(chosen)}]))"
-    variable = recording.new_variable()
-    recording.lines.append(f"{variable} = {text}")
-    recording.bind(result, variable)
+    return text, f"annotate(List[Optional[Tensor]], [{', '.join(chosen)}])" if chosen else ""
+
+
+def _dimensions(key: Any) -> int:
+    """How many dimensions part of a subscript takes."""
+    if isinstance(key, Tensor) and str(key.dtype) == "torch.bool":
+        return int(key.dim())
+    return int(key is not None and key is not Ellipsis)
 
 
 def _by_form(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Rule | None:

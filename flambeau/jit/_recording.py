@@ -201,10 +201,10 @@ class Recording(TorchFunctionMode):
         """Write a call of an operator, and note where its results are."""
         parts = [each.text if isinstance(each, Written) else self.text(each) for each in args]
         parts += [f"{key}={self.text(each)}" for key, each in kwargs.items() if each is not None and key not in _UNSAID]
-        call = f"torch.{name}({', '.join(parts)})"
+        call = f"{name if name.startswith('ops.') else f'torch.{name}'}({', '.join(parts)})"
         several = isinstance(results, (tuple, list))
         tensors = [each for each in (results if several else [results]) if isinstance(each, Tensor)]
-        if not tensors or name.endswith("_"):
+        if not tensors or (name.endswith("_") and not name.endswith("__")):  # `add_`, but not `__and__`
             self.lines.append(f"{self.new_variable()}x = {call}")
             return
         variables = []
@@ -219,6 +219,8 @@ class Recording(TorchFunctionMode):
         from ._emission import rule_for
 
         given = dict(kwargs or {})
+        if self.silent:  # inside of an operator of the user's own, which is written down as one call
+            return func(*args, **given)
         name = getattr(func, "__name__", "")
         if name in ("item", "tolist", "numpy", "__bool__", "__int__", "__float__"):
             self._warn(name)
@@ -264,6 +266,20 @@ class _Ops(ValueRecorder):
     def __init__(self, recording: Recording) -> None:
         super().__init__()
         self.recording = recording
+
+    writes_operators_whole = True
+
+    def run_operator(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], run: Callable[..., Any]) -> Any:
+        recording = self.recording
+        if recording.silent:
+            return run(args, kwargs)
+        recording.silent += 1
+        try:
+            results = run(plain_of(args), plain_of(kwargs))
+        finally:
+            recording.silent -= 1
+        recording.emit(f"ops.{func.namespace}.{func._name}", args, kwargs, results)
+        return recording.wrapped(results)
 
     def run(self, op: Op, args: Sequence[Any]) -> Any:
         recording = self.recording

@@ -150,7 +150,7 @@ def trace(
     arguments = (inputs,) if isinstance(inputs, (Tensor, dict)) else tuple(inputs)
     kwargs = dict(example_kwarg_inputs or {})
     if isinstance(func, Module):
-        program = _traced_module(func, {"forward": func.forward}, {"forward": (arguments, kwargs)})
+        program = _traced_module(func, {"forward": func}, {"forward": (arguments, kwargs)})
         result: Any = program
         name = "forward"
     else:
@@ -209,7 +209,8 @@ def trace_module(
             calls[name] = (), dict(given)
         else:
             calls[name] = ((given,) if isinstance(given, Tensor) else tuple(given)), {}
-    made = _traced_module(mod, {name: getattr(mod, name) for name in calls}, calls)
+    methods = {name: mod if name == "forward" else getattr(mod, name) for name in calls}  # a call runs its hooks, too
+    made = _traced_module(mod, methods, calls)
     if check_trace:
         from ._checking import check
 

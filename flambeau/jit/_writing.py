@@ -101,7 +101,8 @@ def recorded(
 
 def parameter_names(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
     try:
-        parameters = list(inspect.signature(function).parameters.values())
+        called = function.forward if isinstance(function, Module) else function
+        parameters = list(inspect.signature(called).parameters.values())
     except (TypeError, ValueError):
         parameters = []
     plain = [each.name for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]

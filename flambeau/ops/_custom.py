@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from .._dispatch.public.keys import key_name
 from .._dispatch.public.overloads import OpOverload, OpOverloadPacket
 from ..autograd.function import Function
 from ._schema import FunctionSchema, parse
-from ._whole import run_whole
+from ._whole import run_whole, writer_of_operators
 
 OPERATORS: dict[str, dict[str, Operator]] = {}
 
@@ -101,6 +102,8 @@ class Operator:
         self._name = name
         self._written = schema
         self._everywhere: Callable[..., Any] | None = None
+        self._is_composite = False
+        """Whether its only function calls other operators, which graphs hold in its place."""
         self._kernels: dict[str, Callable[..., Any]] = {}
         self._autocast: dict[str, Callable[..., Any]] = {}
         self._recorded: Callable[..., Any] | None = None
@@ -121,7 +124,8 @@ class Operator:
     @property
     def _opoverload(self) -> OpOverload:
         name, _, overload = self._name.partition(".")
-        found: OpOverload = getattr(getattr(Namespace(self._namespace), name), overload or "default")
+        space = getattr(sys.modules[__package__], self._namespace)  # `torch.ops`, where an overload is one object
+        found: OpOverload = getattr(getattr(space, name), overload or "default")
         return found
 
     @property
@@ -140,7 +144,7 @@ class Operator:
         """Run the function where the dispatch key says."""
         name = key_name(key)
         if name in _EVERYWHERE or not name:
-            self._everywhere = function
+            self._everywhere, self._is_composite = function, name in ("", "CompositeImplicitAutograd")
         elif name in _DEVICES:
             self._kernels[_DEVICES[name]] = function
         elif name.startswith("Autocast"):
@@ -174,6 +178,8 @@ class Operator:
             kernel = self._everywhere
         if first is not None and first._kind.dataless:
             kernel = self._kernels.get("meta", None if self.is_opaque else kernel)
+            if kernel is None and self.has_schema and self.schema.is_mutable and not self.schema.returns:
+                return None  # there is nothing whose shape is asked
             if kernel is None and self.is_opaque:
                 raise RuntimeError(
                     f"There was no fake impl registered for {self!r}: without data it cannot run. Please use "
@@ -211,6 +217,12 @@ class Operator:
             return self._run_batched(level, args, kwargs)
         if self.is_opaque:
             args, kwargs = self.schema.bind(args, kwargs)
+        writer = None if self._is_composite or self._written is None else writer_of_operators()
+        if writer is not None:
+            return writer.run_operator(self._opoverload, *self.schema.bind(args, kwargs), self._call)
+        return self._call(args, kwargs)
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self._autocast:
             first = _first_tensor(args, kwargs)
             place = "cpu" if first is None else first.device.type

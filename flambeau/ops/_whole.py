@@ -72,6 +72,12 @@ class WholeOperator(Op):
         return self._looks[key]
 
 
+def writer_of_operators() -> Interpreter | None:
+    """The interpreter that writes a call of an operator down as it is, if one does."""
+    stack = THREAD.modes.interpreters
+    return stack[-1] if stack and stack[-1].writes_operators_whole else None
+
+
 def run_whole(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The results of a call that is recorded as one op, or watched before one is recorded; None: it is neither."""
     stack = THREAD.modes.interpreters

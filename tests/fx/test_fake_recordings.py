@@ -71,3 +71,45 @@ def test_changes_of_tensors_without_data_are_written_down(name: str, mode: str) 
     kept = x.clone()
     assert T.equal(recorded(x), function(x)), recorded.code
     assert T.equal(x, kept)
+
+
+_MADE: dict[str, Callable[[Any], Any]] = {
+    "histc": lambda x: x.histc(3, -1, 2),
+    "histc of all": lambda x: x.histc(4),
+    "histogram": lambda x: T.histogram(x + x * x / 50, 3),
+    "histogram of one value": lambda x: T.histogram(x * 0 + 1, 4),
+    "histogramdd": lambda x: T.histogramdd(x + x * x / 50, [2, 3, 2])[0],
+    "as_strided_scatter": lambda x: T.as_strided_scatter(x, x[:2, :2] * 5, (2, 2), (1, 3), 1),
+    "embedding_bag": lambda x: T.nn.functional.embedding_bag(T.tensor([[0, 1], [2, 3], [1, 1]]), x),
+    "a mask": lambda x: x.clone().index_put_((x > 0,), T.tensor(7.0)),
+    "a mask by index": lambda x: _masked(x, 0.0),
+    "a mask with an element": lambda x: _masked(x, x[0, 0]),
+    "a mask of rows": lambda x: _masked_rows(x),
+    "rrelu": lambda x: T.nn.functional.rrelu(x, training=True).sign(),
+}
+
+
+def _masked(x: Any, value: Any) -> Any:
+    y = x.clone()
+    y[x > 0] = value
+    return y
+
+
+def _masked_rows(x: Any) -> Any:
+    y = x.clone()
+    y[x[:, 0] > 0] = x[0]
+    return y
+
+
+@pytest.mark.parametrize("name", _MADE)
+def test_what_a_look_at_elements_decides_stays_an_op(name: str) -> None:
+    """A result without data is no constant of the graph."""
+    x = T.tensor([[1.0, -2.0, 0.5], [0.25, 3.0, -1.0], [0.0, 0.75, 2.0], [-0.5, 1.5, -3.0]])
+    for example in (x, x * -2 + 0.25):
+        expected = _MADE[name](example)
+        for mode in ("fake",) if name.startswith("hist") else ("real", "fake"):
+            found = make_fx(_MADE[name], tracing_mode=mode)(x)(example)
+            for one, other in zip(
+                *[each if isinstance(each, tuple) else (each,) for each in (found, expected)], strict=True
+            ):
+                T.testing.assert_close(one, other)

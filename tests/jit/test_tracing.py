@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import io
+import operator
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -208,3 +209,92 @@ def test_softmax_is_one_operator() -> None:
     for name, function in functions.items():
         traced = flambeau.jit.trace(function, x)
         assert [node.kind() for node in traced.inlined_graph.nodes() if node.kind().startswith("aten")] == [name]
+
+
+def test_hooks_of_what_is_traced_are_in_the_trace() -> None:
+    def trace(torch: Any) -> Any:
+        torch.manual_seed(0)
+        linear = torch.nn.Linear(2, 2)
+        linear.register_forward_hook(lambda module, args, output: output * 2)
+        linear.register_forward_pre_hook(lambda module, args: (args[0] + 1,))
+        return (
+            linear,
+            torch.jit.trace(linear, torch.ones(1, 2)),
+            torch.jit.trace_module(linear, {"forward": torch.ones(1, 2)}),
+        )
+
+    for torch in (flambeau, pytorch):
+        linear, *traced = quietly(trace, torch)
+        x = torch.tensor([[2.0, -3.0]])
+        assert all(each(x).tolist() == linear(x).tolist() for each in traced)
+        assert "mul" in traced[0].code
+
+
+@pytest.mark.parametrize("old", [False, True])
+@pytest.mark.parametrize("dim", [0, 1, 2])
+def test_weights_that_are_computed_of_others(dim: int, old: bool) -> None:
+    """As in wav2vec 2.0, and vocoders."""
+    utils = flambeau.nn.utils
+    layer = flambeau.nn.Conv1d(3, 4, 3)
+    layer = quietly(utils.weight_norm if old else utils.parametrizations.weight_norm, layer, "weight", dim)
+    traced, x = flambeau.jit.trace(layer, flambeau.ones(1, 3, 5)), flambeau.randn(1, 3, 5)
+    assert traced(x).tolist() == layer(x).tolist()
+    pytorch.testing.assert_close(to_pytorch(traced(x)), in_pytorch(traced)(to_pytorch(x)).detach())
+
+
+def test_products_of_groups() -> None:
+    rows, matrices, ends = flambeau.randn(6, 4), flambeau.randn(2, 4, 8), flambeau.tensor([2, 6], dtype=flambeau.int32)
+
+    def product(rows: Any, matrices: Any, ends: Any) -> Any:
+        return flambeau.nn.functional.grouped_mm(rows, matrices, offs=ends)
+
+    traced = flambeau.jit.trace(product, (rows, matrices, ends))
+    assert traced(rows * 2, matrices, ends - 1).tolist() == product(rows * 2, matrices, ends - 1).tolist()
+
+
+_BOTH_WAYS = ("and_", "or_", "xor", "lshift", "rshift", "add", "sub", "mul", "mod", "pow", "floordiv", "lt", "eq")
+
+
+@pytest.mark.parametrize("name", _BOTH_WAYS)
+def test_operators_follow_their_operands(name: str) -> None:
+    apply = getattr(operator, name)
+    numbers, others = flambeau.tensor([1, 5, 12]), flambeau.tensor([3, 2, 1])
+    calls: list[Callable[..., Any]] = [lambda a, b: apply(a, b), lambda a, b: apply(a, 2), lambda a, b: apply(2, b)]
+    for call in calls:
+        traced = flambeau.jit.trace(call, (numbers, others))
+        given = others * 3, numbers + 1
+        assert traced(*given).tolist() == call(*given).tolist()
+    if name in ("and_", "or_", "xor", "eq"):
+        traced = flambeau.jit.trace(apply, (numbers > 2, others > 2))
+        assert traced(others > 2, numbers < 2).tolist() == apply(others > 2, numbers < 2).tolist()
+
+
+_WRITES: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "a number by a mask": lambda y, x, i: y.__setitem__(x > 0, 0.0),
+    "an element by a mask": lambda y, x, i: y.__setitem__((x > 0) & (x < 2), x[0, 0]),
+    "a row by a mask of rows": lambda y, x, i: y.__setitem__(x[:, 0] > 0, x[0]),
+    "by a mask and a slice": lambda y, x, i: y.__setitem__((x[:, 0] > 0, slice(1, None)), 1),
+    "by positions": lambda y, x, i: y.__setitem__(i, 2.5),
+    "columns by positions": lambda y, x, i: y.__setitem__((slice(None), i), x[:, :2]),
+    "pairs of positions": lambda y, x, i: y.__setitem__((i, i), x[0, :2]),
+    "a row": lambda y, x, i: y.__setitem__(0, x[1]),
+    "another dtype": lambda y, x, i: y.__setitem__((..., 0), x[:, 1].double()),
+    "by one position": lambda y, x, i: y.__setitem__(i[0], 7),
+    "with a new dimension": lambda y, x, i: y.__setitem__((None, i), x[:2] * 3),
+    "the last": lambda y, x, i: y.__setitem__(x.shape[0] - 1, 1.0),
+    "a list": lambda y, x, i: y.__setitem__([0, 1], 9.0),
+}
+
+
+@pytest.mark.parametrize("name", _WRITES)
+def test_what_is_written_follows_the_inputs(name: str) -> None:
+    def written(x: Any, i: Any) -> Any:
+        y = x.clone()
+        _WRITES[name](y, x, i)
+        return y * 2
+
+    x = flambeau.tensor([[1.0, -2.0, 0.5], [0.25, 3.0, -1.0], [0.0, 0.75, 2.0], [-0.5, 1.5, -3.0]])
+    traced = flambeau.jit.trace(written, (x, flambeau.tensor([0, 2])))
+    given = -x, flambeau.tensor([1, 0])
+    assert traced(*given).tolist() == written(*given).tolist()
+    assert in_pytorch(traced)(*map(to_pytorch, given)).tolist() == written(*given).tolist()

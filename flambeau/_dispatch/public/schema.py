@@ -58,6 +58,10 @@ class Argument:
         """Whether it may be left out."""
         return self.default is not NO_DEFAULT
 
+    def is_left_out(self, value: Any) -> bool:
+        """Whether a value is the default, so that calls are written without it."""
+        return type(value) is type(self.default) and value == self.default
+
     @property
     def type(self) -> Any:
         """The argument's type, as TorchScript has it."""

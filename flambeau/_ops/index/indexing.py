@@ -344,6 +344,8 @@ def advanced_put(view: Array, advanced: Advanced, values: Any, accumulate: bool 
     selects = view.size and all(entry is None or entry.size for entry in advanced)
     if is_abstract(view) or not (accumulate or selects):
         # There is nothing to write. NumPy would take values of any shape, and complain about positions.
+        if any(entry is not None and entry.dtype == np.bool_ and is_abstract(entry) for entry in advanced):
+            return  # how many elements a mask without data selects is unknown
         _check_arrays(view.shape, advanced)
         _broadcast_values(values, view, indexed_shape(view.shape, advanced))
     elif accumulate:

@@ -48,7 +48,7 @@ from .indexing import (
     plan_index,
 )  # fmt: skip
 from .masks_without_data import is_mask_without_data, with_positions
-from .tensor_indices import basic_part, operator_entries, part_and_entries, runs_operators, stays_tensors
+from .tensor_indices import basic_part, operator_entries, part_and_entries, runs_operators, stays_mask, stays_tensors
 
 _WHOLE = slice(None)
 _BOOL, _INT64 = np.dtype(bool), np.dtype(np.int64)
@@ -433,6 +433,10 @@ def _general_setitem(tensor: Tensor, index: Any, value: Any) -> None:
         return
     if index is True:
         index = None
+    if stays_mask(index) and not _followed(tensor, value):
+        part, entries = operator_entries(tensor, index)
+        change(_index_put, "index_put", part, entries, None, value.to(tensor._kind.dtype), False)
+        return
     if stays_tensors(index):
         many, entries = part_and_entries(tensor, index)
         change(_index_put, "index_put", many, entries, None, value.to(tensor._kind.dtype), False)
@@ -575,6 +579,8 @@ def _index_put_arguments(input: Tensor, indices: Any, values: Tensor, accumulate
             )
     if not isinstance(values, Tensor):
         raise TypeError(f"index_put(): argument 'values' (position 2) must be Tensor, not {type(values).__name__}")
+    if stays_mask(indices) and values._kind.dtype is input._kind.dtype and not _followed(input, values):
+        return list(indices), None, values, bool(accumulate)
     if input._kind.dataless:
         indices = with_positions(indices, values)
     if stays_tensors(tuple(indices)):

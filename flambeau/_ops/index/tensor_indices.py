@@ -89,6 +89,21 @@ def stays_tensors(index: Any) -> bool:
     return all(each is None or each is ... for each in others) and all(map(_is_followed, tensors))
 
 
+def stays_mask(index: Any) -> bool:
+    """Whether a mask among the indices is written down as it is: how many elements it selects is nobody's concern."""
+    interpreters = THREAD.modes.interpreters
+    if not interpreters or not (interpreters[-1].follows_positions and interpreters[-1].writes_operators_whole):
+        return False
+    items = index if type(index) in (tuple, list) else (index,)
+    tensors = [each for each in items if isinstance(each, Tensor)]
+    others = [each for each in items if not isinstance(each, (Tensor, slice)) and type(each) is not int]
+    return (
+        any(each._kind.dtype is bool_ and each._array.ndim > 0 for each in tensors)
+        and all(type(each) in PLAIN_TYPES or each._kind.dataless for each in tensors)
+        and all(each is None or each is ... for each in others)
+    )
+
+
 def _is_followed(index: Tensor) -> bool:
     return index._kind.dtype not in (bool_, uint8) or bool(index._array.ndim)
 

@@ -521,8 +521,10 @@ def embedding_bag(
         bags, width = indices.shape
         if bags and not width:
             raise RuntimeError(f"step must be nonzero: the bags of an input of shape {list(indices.shape)} are empty")
-        starts = np.arange(0, bags * width, width or 1, dtype=indices._array.dtype)
-        offsets = indices.new_tensor(starts) if not indices._kind.dataless else indices.new_empty(bags)
+        if indices._kind.dataless:  # by an op, which who writes ops down sees
+            offsets = indices.new_full((bags,), width).cumsum(0, dtype=indices._kind.dtype) - width
+        else:
+            offsets = indices.new_tensor(np.arange(0, bags * width, width or 1, dtype=indices._array.dtype))
         indices = indices.reshape(-1)
         per_sample_weights = None if per_sample_weights is None else per_sample_weights.reshape(-1)
     assert offsets is not None

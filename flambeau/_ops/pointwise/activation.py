@@ -221,15 +221,15 @@ def rrelu(
 
 def _slopes(input: Tensor, lower: float, upper: float, generator: Any) -> Tensor:
     """A slope for each element: 1 for the positive ones, one draw for each of the others."""
-    from ..._core.generator import default_generator
-
-    return _rrelu_slopes(input.detach(), lower, upper, generator or default_generator)
+    return _rrelu_slopes(input.detach(), lower, upper, generator)
 
 
 @primitive(None, draws=True, shape=lambda self, lower, upper, generator: np.empty_like(self, order="C"))
 def _rrelu_slopes(self: Array, lower: float, upper: float, generator: Any) -> Array:
+    from ..._core.generator import default_generator
     from ..._core.random.sampling import fill_uniform
 
+    generator = generator or default_generator
     drawn = np.empty(int(read(np.count_nonzero(self <= 0))), np.float64, like=self)
     if (
         ON_X86_64 or REPRODUCIBILITY.machine

@@ -16,6 +16,7 @@ from ..._dispatch.on_host import on_host
 from ..._dispatch.public.registry import public
 from ..._dispatch.public.return_types import named, return_type
 from .reductions import no_kernel
+from .statistics import edges_between
 
 HISTOGRAMDD = return_type("histogramdd", ("hist", "bin_edges"))
 
@@ -107,7 +108,8 @@ def _edges(input: Tensor, bins: Any, range: Any) -> list[Tensor]:
         if each <= 0:
             raise RuntimeError(f"torch.histogramdd(): bins must be > 0, but got {each} for dimension {dim}")
     if input._kind.dataless and range is None:
-        return [input.new_empty(each + 1) for each in bins]
+        columns = input.reshape(-1, input.shape[-1]).unbind(1)
+        return [edges_between(column.amin(), column.amax(), each) for column, each in zip(columns, bins, strict=True)]
     return [
         input.new_tensor(np.linspace(low, high, each + 1))
         for each, (low, high) in zip(bins, _bounds(input, range), strict=True)

@@ -209,7 +209,7 @@ def _checked_range(name: str, low: float, high: float, margin: float) -> tuple[f
     return (low - margin, high + margin) if low == high else (low, high)
 
 
-@primitive(None)
+@primitive(None, shape=lambda self, bins, low, high: np.empty_like(self, shape=bins))
 def _histc(self: Array, bins: int, low: float, high: float) -> Array:
     flat = self.reshape(-1)
     start, end = np.asarray(low, self.dtype), np.asarray(high, self.dtype)
@@ -233,9 +233,9 @@ def histc(input: Tensor, bins: int = 100, min: Number = 0, max: Number = 0, *, o
         raise no_kernel("histogram_cpu", input)
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0 of histc")
-    if input._kind.dataless:
-        return store_exactly(input.new_empty(bins), out)
     given = (float(min), float(max))
+    if input._kind.dataless:
+        return store_exactly(_histc(input, bins, *given), out)
     low, high = _checked_range("torch.histc", *(given if min != max else _data_range(input)), 1)
     return store_exactly(_histc(input, bins, low, high), out)
 
@@ -277,6 +277,13 @@ def _histogram(self: Array, edges: Array, weight: Array | None, density: bool) -
     return counts / counts.sum() / np.diff(edges) if density else counts, np.array(edges, like=edges)
 
 
+def edges_between(low: Tensor, high: Tensor, bins: int) -> Tensor:
+    """The edges of bins of one size, by ops: for programs that are written down of tensors without data."""
+    margin = (low == high) * 0.5
+    steps = (low.new_ones(bins + 1).cumsum(0) - 1) / bins
+    return (low - margin) * (1 - steps) + (high + margin) * steps  # the ends are not rounded
+
+
 @public()
 @one_by_one("input", "bins", "weight")
 def histogram(
@@ -304,7 +311,7 @@ def histogram(
         if bins <= 0:
             raise RuntimeError(f"torch.histogram(): bins must be > 0, got {bins}")
         if input._kind.dataless and range is None:
-            edges = input.new_empty(bins + 1)
+            edges = edges_between(input.amin(), input.amax(), bins)
         else:
             start, end = _data_range(input) if range is None else range
             low, high = _checked_range("torch.histogram", float(start), float(end), 0.5)

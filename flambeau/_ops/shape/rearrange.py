@@ -568,7 +568,12 @@ def _inside_gradient(
     return _restride(grad, own, part, None)
 
 
-@primitive("AsStridedScatterBackward0", self=_outside_gradient, src=_inside_gradient)
+@primitive(
+    "AsStridedScatterBackward0",
+    self=_outside_gradient,
+    src=_inside_gradient,
+    shape=lambda self, src, size, stride, storage_offset: np.empty_like(self),
+)
 def _as_strided_scatter(
     self: Array, src: Array, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None
 ) -> Array:
@@ -587,6 +592,4 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, stora
     _check_source(src, size)
     if any(step == 0 and extent > 1 for step, extent in zip(input.stride(), input._array.shape, strict=True)):
         input = _contiguous_clone(input)  # an element of an expanded tensor is in several places
-    if input._kind.dataless:  # there is no memory to have a window on
-        return input.clone()
     return _as_strided_scatter(input, src, size, stride, storage_offset)

@@ -64,12 +64,16 @@ _FORMS: dict[str, Callable[..., OperatorCall]] = {
     "group_norm": lambda input, weight, bias, N, C, HxW, group, eps, kept: _aten(
         "group_norm", input, group, weight, bias, eps, False, only_first=True
     ),
+    "grouped": lambda self, mat2, offs: _aten("_grouped_mm", self, mat2, offs),
     "index": lambda self, advanced, indices: _aten("index", self, list(advanced), overload="Tensor"),
     "layer_norm": lambda input, shape, weight, bias, eps, kept: _aten(
         "layer_norm", input, list(shape), weight, bias, eps, False, only_first=True
     ),
     "matmul": lambda left, right: _aten("matmul", left, right),
     "native_batch_norm": _batch_norm,
+    "normalised": lambda v, g, dim: _aten("_weight_norm", v, g, dim),
+    "pow_of_number": lambda number, exponent: _aten("pow", number, exponent, overload="Scalar"),
+    "remainder_of_number": lambda number, other: _aten("remainder", number, other, overload="Scalar_Tensor"),
     "reshape_alias": lambda self, size: _aten("reshape", self, list(size)),
 }
 """Ops whose operator has other arguments, so that no entry of `_dispatch/public/aten_names.py` says what they are."""
@@ -87,4 +91,4 @@ def as_operator(op: Op | WholeCall, args: Sequence[Any]) -> OperatorCall:
         return form(*args)
     func, positional, kwargs = operator_call(op, args)
     drawn = {name: value for name, value in kwargs.items() if not isinstance(value, Generator)}
-    return OperatorCall(func, positional, drawn)
+    return OperatorCall(func, tuple([None if isinstance(each, Generator) else each for each in positional]), drawn)

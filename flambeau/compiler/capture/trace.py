@@ -17,6 +17,7 @@ from ..._dispatch.factory import constant
 from ..._dispatch.op import Op
 from ...autograd.grad_mode import no_grad
 from ..program.items import Value
+from .operators import WholeCall
 from .values import ValueRecorder
 
 
@@ -91,6 +92,8 @@ class Trace(ValueRecorder):
 
     def run_whole(self, op: Any, args: Sequence[Any], run: Callable[[], Any]) -> Any:
         """Run something and write it down as one call, out of sight what it does; `op` says what it is."""
+        if self._is_within:
+            return run()
         noted = self._noted(op, tuple(args))
         self._is_within = True
         try:
@@ -99,6 +102,22 @@ class Trace(ValueRecorder):
             self._is_within = False
         self._add(op, noted, results)
         return results
+
+    def run_operator(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], run: Callable[..., Any]) -> Any:
+        """Write an operator of the user's own down as a call of it."""
+        positional = [each for each in func._schema.arguments if not each.kwarg_only][: len(args)]
+        given = list(zip(positional, args, strict=True))
+        while given and given[-1][0].is_left_out(given[-1][1]):
+            given.pop()
+        by_name = [each for each in func._schema.arguments if each.name in kwargs]
+        named = [(each, kwargs[each.name]) for each in by_name if not each.is_left_out(kwargs[each.name])]
+        writes = []
+        for number, (argument, value) in enumerate([*given, *named]):
+            if argument.is_write and isinstance(value, Tensor):
+                self._remember(value)
+                writes.append(number)
+        whole = WholeCall(func, tuple([each.name for each, _ in named]), tuple(writes))
+        return self.run_whole(whole, [value for _, value in (*given, *named)], lambda: run(args, kwargs))
 
     def _add(self, op: Any, noted: tuple[Any, ...], results: Any) -> None:
         made, place = self._made(results), calling_place()

@@ -30,6 +30,8 @@ __all__ = ["ProxyTorchDispatchMode", "get_innermost_proxy_mode", "get_proxy_mode
 class ProxyTorchDispatchMode(Trace):
     """What writes down the operators that run; those of the table are taken apart by its functions."""
 
+    writes_operators_whole = True
+
     def __init__(self, decomposition_table: Mapping[Any, Callable[..., Any]] | None = None) -> None:
         super().__init__(lambda name: True)
         self.decomposition_table = decomposition_table or {}

@@ -53,7 +53,7 @@ def make(folder: Path) -> tuple[Environment, Environment]:
     if not theirs.exists():
         subprocess.run([sys.executable, "-m", "venv", theirs], check=True)
         _pip(theirs, PYTORCH, *LIBRARIES)
-        _stand_ins_for_cuda(theirs)
+        stand_ins_for_cuda(theirs)
     if not ours.exists():
         subprocess.run([sys.executable, "-m", "venv", ours], check=True)
         _pip(ours, "--editable", str(ROOT))
@@ -83,7 +83,7 @@ def versions(environment: Path) -> dict[str, str]:
     return {name.lower().replace("-", "_"): version for name, version in found.items()}
 
 
-def _stand_ins_for_cuda(folder: Path) -> None:
+def stand_ins_for_cuda(folder: Path) -> None:
     """Let torchvision's compiled part load beside PyTorch's build for the CPU.
 
     Its wheel for ARM is linked with libraries of CUDA's, of which it calls nothing on the CPU: empty ones will do. They

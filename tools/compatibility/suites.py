@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -25,7 +26,8 @@ ROOT = Path(__file__).parents[2]
 GAPS = Path(__file__).parent / "suite_gaps.json"
 RESULTS = Path(__file__).parent / "suite_results.json"
 CHILD = Path(__file__).parent / "suite_child.py"
-_RUN = "import runpy, sys; del sys.argv[0]; runpy.run_path(sys.argv[0], run_name='__main__')"
+ADDED = Path(__file__).parent / "added"
+"""Files beside those of a source distribution, by library, where it lacks some that its tests need."""
 
 
 class Suite(NamedTuple):
@@ -45,6 +47,7 @@ class Suite(NamedTuple):
 
 
 SUITES: Mapping[str, Suite] = {
+    "accelerate": Suite("1.15.0", "tests", ("accelerate==1.15.0", "parameterized")),
     "array-api-compat": Suite("1.16.0", "tests", ("array-api-compat==1.16.0",)),
     "auraloss": Suite("0.4.0", "tests", ("auraloss==0.4.0",)),
     "deepinv": Suite("0.5.0", "deepinv/tests", ("deepinv==0.5.0",)),
@@ -72,7 +75,7 @@ SUITES: Mapping[str, Suite] = {
     "safetensors": Suite("0.8.0", "bindings/python/tests", ("safetensors==0.8.0",)),
     "segmentation-models-pytorch": Suite("0.6.0", "tests", ("segmentation-models-pytorch==0.6.0",)),
     "skorch": Suite("1.4.0", "skorch/tests", ("skorch==1.4.0", "flaky")),
-    "timm": Suite("1.0.31", "tests", ("timm==1.0.31",)),
+    "timm": Suite("1.0.31", "tests", ("timm==1.0.31",), ("--ignore=test_models.py",)),  # (that takes hours)
     "tntorch": Suite("1.1.2", "tests", ("tntorch==1.1.2",)),
     "torch-optimizer": Suite("0.3.0", "tests", ("torch-optimizer==0.3.0",)),
     "torch-pruning": Suite("1.6.1", "tests", ("torch-pruning==1.6.1",)),
@@ -80,6 +83,9 @@ SUITES: Mapping[str, Suite] = {
     "torchinfo": Suite("1.7.0", "tests", ("torchinfo==1.7.0",)),
     "torchquad": Suite("0.6.0", "tests", ("torchquad==0.6.0",)),
     "torchsde": Suite("0.2.6", "tests", ("torchsde==0.2.6",)),
+    "transformers": Suite(
+        "5.23.0", "tests", ("transformers==5.23.0", "parameterized"), (), (), ("test_models.py",)
+    ),  # (its distribution has the tests of every model without the models: they are in `added`)
     "xitorch": Suite(
         "0.5.1", "xitorch/_tests", ("xitorch==0.5.1",), ("--ignore=test_linop_fcns.py",)
     ),  # (that takes long)
@@ -101,7 +107,10 @@ def sources(name: str, folder: Path) -> Path:
             content = answer.read()
         with tarfile.open(fileobj=io.BytesIO(content)) as archive:
             archive.extractall(into, filter="data")
-    return next(each for each in into.iterdir() if each.is_dir())
+    root = next(each for each in into.iterdir() if each.is_dir())
+    if (ADDED / name).exists():
+        shutil.copytree(ADDED / name, root, dirs_exist_ok=True)
+    return root
 
 
 def outcomes(python: Path, stands_in: bool, root: Path, suite: Suite, limit: float) -> dict[str, str]:
@@ -110,13 +119,14 @@ def outcomes(python: Path, stands_in: bool, root: Path, suite: Suite, limit: flo
     The library's folder and a folder with Flambeau alone are on the path: not this project's `tests`. A test that ends
     the process fails, and the run goes on behind its file. Tests behind the limit in seconds are not reached.
     """
-    code = ("import flambeau.as_torch; " if stands_in else "") + _RUN
     until = time.monotonic() + limit
     found: dict[str, str] = {}
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "flambeau").symlink_to(ROOT / "flambeau")
+        if stands_in:  # in processes that the tests start, too
+            Path(folder, "sitecustomize.py").write_text("import flambeau.as_torch\n")
         report = Path(folder, "report.json")
-        command = [str(python), "-c", code, str(CHILD), str(report), str(suite.seconds), "-q"]
+        command = [str(python), str(CHILD), str(report), str(suite.seconds), "-q"]
         command += ["--continue-on-collection-errors", "-p", "no:cacheprovider", "-o", "addopts="]
         command += ["-p", "no:flaky"]  # (the plugin does not know newer versions of pytest)
         path = os.pathsep.join((str(root), folder))
@@ -191,12 +201,23 @@ def run_suites(names: Sequence[str], folder: Path, python: Path, limit: float, u
 
 def make_environment(folder: Path) -> Path:
     """The Python of an environment with PyTorch, the libraries and pytest, made below a folder if it is not there."""
-    from .environments import PYTORCH
+    from .environments import PYTORCH, stand_ins_for_cuda
 
     own = folder / "suites"
     if not own.exists():
         subprocess.run([sys.executable, "-m", "venv", own], check=True)
         needs = sorted({each for suite in SUITES.values() for each in suite.needs})
-        command = [own / "bin" / "python", "-m", "pip", "install", "--quiet", PYTORCH, "pytest", "llvmlite", *needs]
+        command = [
+            str(own / "bin" / "python"),
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            PYTORCH,
+            "pytest",
+            "llvmlite",
+            *needs,
+        ]
         subprocess.run(command, check=True)
+        stand_ins_for_cuda(own)
     return own / "bin" / "python"

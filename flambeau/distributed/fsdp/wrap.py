@@ -112,6 +112,34 @@ def _wrapped(
     return count
 
 
+def _recursive_wrap(
+    module: Module, auto_wrap_policy: Callable[..., bool], wrapper_cls: Callable[..., Module],
+    ignored_modules: set[Module], ignored_params: set[Any], only_wrap_children: bool = False, **kwargs: Any,
+) -> tuple[Module, int]:  # fmt: skip
+    """Wrap the modules that a policy names, from the inside out; the module, and how many elements are in wrapped ones.
+
+    Unlike `wrap_children` it wraps containers, too, and asks about the module itself.
+    """
+    if isinstance(wrapper_cls, type):
+        for each in module.modules():
+            if each not in ignored_modules and isinstance(each, wrapper_cls):
+                raise AssertionError(f"Child module {each} is already wrapped by {wrapper_cls}")
+    count = sum(each.numel() for each in module.parameters() if each not in ignored_params)
+    if not auto_wrap_policy(module=module, recurse=True, nonwrapped_numel=count):
+        return module, 0
+    taken = 0
+    for name, child in list(module.named_children()):
+        if child not in ignored_modules:
+            made, inside = _recursive_wrap(
+                child, auto_wrap_policy, wrapper_cls, ignored_modules, ignored_params, **kwargs
+            )
+            setattr(module, name, made)
+            taken += inside
+    if only_wrap_children or not auto_wrap_policy(module=module, recurse=False, nonwrapped_numel=count - taken):
+        return module, taken
+    return wrapper_cls(module, **{**kwargs, **getattr(module, "_wrap_overrides", {})}), count
+
+
 class _Wrapping(threading.local):
     def __init__(self) -> None:
         self.settings: list[tuple[Any, dict[str, Any]]] = []

@@ -40,7 +40,7 @@ from .capture.breaks.split import Definition
 from .capture.effort import Contest, Effort, Trial
 from .capture.foresight import foreseen, narrowed
 from .capture.guards import MISS, State
-from .capture.mutations import Change, Changing, Stored, in_words, outside_caches, put_back, undone
+from .capture.mutations import Change, Changing, Contents, Stored, in_words, outside_caches, put_back, undone
 from .capture.new_objects import Made
 from .capture.readings import Readings, Seen, Unsteady
 from .capture.recompiles import OTHER_ELEMENTS, Values, why_missed
@@ -227,19 +227,33 @@ class Compiled:
         if contest.left:
             contest.left -= 1
             return run_inside(self.function, args, kwargs)
-        if contest.verdict is not None:
-            contest.end_of_rest(self._hits)
+        is_eager = is_timed = False
+        try:
+            if contest.verdict is None:
+                is_eager, is_timed = contest.is_eager_next(), True
+            else:
+                contest.end_of_rest(self._hits)
+        except Exception as error:
+            self._leave_alone(error)
+        if not is_timed:
             return MISS
-        is_eager, begin = contest.is_eager_next(), perf_counter()
+        begin = perf_counter()
         result = run_inside(self.function, args, kwargs) if is_eager else self._of_programs(args, kwargs)
         if result is not MISS:
-            contest.note(is_eager, perf_counter() - begin, self._hits)
+            try:
+                contest.note(is_eager, perf_counter() - begin, self._hits)
+            except Exception as error:
+                self._leave_alone(error)
         return result
 
     def _is_compiled_in(self, modes: Modes) -> bool:
         """Whether calls are compiled in such modes; the reason why not is kept once."""
-        reason = what_forbids(modes)
-        self._note_once(reason)
+        try:
+            reason = what_forbids(modes)
+            self._note_once(reason)
+        except Exception as error:
+            self._leave_alone(error)
+            return False
         return reason is None
 
     def _takes_more(self) -> bool:
@@ -312,6 +326,8 @@ class Compiled:
             if expected or not isinstance(error, Exception):
                 raise
             self._leave_alone(error)
+        if isinstance(attempt.error, GraphBreak):
+            raise self._unsupported(attempt.error.reason)
         return attempt.run()
 
     def _parts_as_they_are(self) -> Parts | None:
@@ -348,6 +364,7 @@ class Compiled:
         """Compile this function no more: the compiler has failed."""
         self._programs.clear()
         self.parts, self._attempts = None, _MOST_ATTEMPTS
+        self._contest.is_on = False
         self._note(report_fault(self._name(), error))
 
     def _name(self) -> str:
@@ -447,25 +464,39 @@ class Compiled:
     def _watched(self, attempt: Attempt) -> Any:
         """Make a call and see what it reads; it is watched no further once something speaks against compiling it."""
         watch = Watch(stops=self.fullgraph)
-        looks = Looks(self.function) if self.fullgraph else Seen(watch.codes)
+        looks = Looks(self.function, watch) if self.fullgraph else Seen(watch.codes)
         watch.stored = stored = Stored()
         try:
             with deferring_launches(), looks, watch:
                 attempt.run()
-        except GraphBreak as found:
-            if isinstance(looks, Looks):
-                looks.undo()
-            put_back(stored.changes())
-            self._note_once(found.reason)
-            raise (ForbiddenCallable(found.reason) if watch.is_forbidden else self._unsupported(found.reason)) from None
+        except BaseException as error:
+            if not isinstance(attempt.error, GraphBreak):
+                raise
+            end = self._ended(attempt.error, error, looks, stored, watch.fault)
+            self._note_once(end.reason)
+            raise (ForbiddenCallable(end.reason) if watch.is_forbidden else self._unsupported(end.reason)) from None
+        if looks.fault is not None:
+            raise looks.fault
         if isinstance(looks, Looks) and looks.reason is not None and watch.fault is None:
             self._note(looks.reason)  # it was caught
             raise self._unsupported(looks.reason)
-        if isinstance(looks, Seen) and looks.fault is not None:
-            raise looks.fault
         result = self._after(attempt, watch)
         self._seen = looks if isinstance(looks, Seen) and looks.are_many and self._watch is watch else None
         return result
+
+    def _ended(
+        self, end: GraphBreak, error: BaseException, looks: Any, kept: Contents | Stored, fault: Exception | None
+    ) -> GraphBreak:
+        """Put back what a call has changed that ended at a graph break, in which `error` and `fault` were raised."""
+        try:
+            if isinstance(looks, Looks):
+                looks.undo()
+            put_back(kept.changes())
+        except Exception as failure:
+            fault = failure
+        if fault is not None or error is not end:
+            report_fault(self._name(), fault or RuntimeError(str(error)))
+        return end
 
     def _after(self, attempt: Attempt, watch: Watch) -> Any:
         """Take note of what a watched call has read; its result."""
@@ -591,25 +622,28 @@ class Compiled:
             raise Refused("it uses a device, whose kernels are compiled while a first call runs")
         known = settings()
         contents, recorder = state.contents(), self._recorder(state, now, self.function, made)
-        with now, recorder, own_casts():
-            try:
+        recorder.looks = Looks(self.function, now) if self.fullgraph else None
+        try:
+            with now, recorder, own_casts():
                 result = attempt.run()
-            except GraphBreak:
-                put_back(contents.changes())
-                raise self._refused_by(now, recorder) from None
-            if (fault := now.fault or recorder.fault) is not None:
-                raise fault
-            if recorder.is_refused:
-                raise self._refused_by(now, recorder)
-            with now.looking_away():
-                changes = contents.changes()
-                state.keep_apart([each.container for each in changes])
-                again = not changes or (self._replays and _comes_again(state, changes, *call))
-                if again:
-                    left = [result, *[each.after for each in changes]]
-                    recorder.returns(result, left)
-                    recorder.set_gradients()
-            joint = None if now.reason or not again else joint_of(state, recorder, left, now)
+                if (fault := now.fault or recorder.fault or (recorder.looks and recorder.looks.fault)) is not None:
+                    raise fault
+                if recorder.is_refused:
+                    raise self._refused_by(now, recorder)
+                with now.looking_away():
+                    changes = contents.changes()
+                    state.keep_apart([each.container for each in changes])
+                    again = not changes or (self._replays and _comes_again(state, changes, *call))
+                    if again:
+                        left = [result, *[each.after for each in changes]]
+                        recorder.returns(result, left)
+                        recorder.set_gradients()
+                joint = None if now.reason or not again else joint_of(state, recorder, left, now)
+        except BaseException as error:
+            if not isinstance(attempt.error, GraphBreak):
+                raise
+            end = self._ended(attempt.error, error, recorder.looks, contents, recorder.fault)
+            raise ForbiddenCallable(end.reason) if now.is_forbidden else Refused(end.reason) from None
         reason, breaks = (now.reason, now.breaks) if now.reason else (recorder.reason, recorder.breaks)
         if not again:
             reason = reason or CHANGES + in_words(changes, now.users_lines())
@@ -649,7 +683,7 @@ class Compiled:
 
     def _program(self, recording: Recording) -> Callable[..., Any] | None:
         """The program of a recorded call; None: one that is there has it now."""
-        if self.dynamic or (self.dynamic is None and self._differs_in_sizes(recording.state)):
+        if self.dynamic or (self.dynamic is None and self._differs_in_sizes(recording)):
             try:
                 return built_for_sizes(recording, self._families)
             finally:
@@ -669,9 +703,9 @@ class Compiled:
 
         return Later(write_function, lambda: settings() == known, places_in(outline.items), self._programs)
 
-    def _differs_in_sizes(self, state: State) -> bool:
+    def _differs_in_sizes(self, recording: Recording) -> bool:
         """Whether there is a program already for a call that differs in sizes alone; if not, there will be."""
-        kept = AllButSizes(state)
+        kept = AllButSizes(recording.state, recording.known)
         if any(kept.is_as(each) for each in self._of_one_size):
             return True
         self._of_one_size.append(kept)

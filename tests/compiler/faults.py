@@ -12,14 +12,14 @@ import inspect
 import pkgutil
 import sys
 import warnings
-from collections import OrderedDict
-from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import Any
 
 import flambeau as torch
 import flambeau.compiler
-from flambeau import nn
+from flambeau.compiler._marks import trust
+
+from .fault_programs import PROGRAMS
 
 CALLS = 10
 LATER = 8
@@ -47,22 +47,34 @@ by itself."""
 
 TOOLS = ("save", "load", "archive", "machine_code", "difference", "explain", "minify", "stages", "verify",
          "full_recorder", "_custom_backends", "config", "_entry", "_marks", "_stance", "_errors", "resume", "attempt",
-         "_logs")  # fmt: skip
+         "_logs", "_registry", "trace", "operators", "ops")  # fmt: skip
 """Files that are asked for by name, that are entered before anything runs, or that act when something has failed."""
 
 GUARDS = frozenset(
     (
-        "Compiled.__call__", "Compiled._guarded", "Compiled._rescued", "Compiled._leave_alone", "Compiled._name",
-        "Compiled.__init__", "Compiled.forget", "Compiled._note", "Compiled._parts_as_they_are", "Watch._note",
-        "Watch._trace", "Watch._on_end", "Watch._on_end_outside", "Watch._switch", "Callees.__call__",
-        "CompiledFunctionBackward.apply", "CompiledFunctionBackward.release", "FreedBackward.apply", "Careful.run",
-        "Region.in_other_layouts", "Layouts.one_by_one", "Looks.run", "Seen.ran", "Watch.stop", "LineRuns._trace",
-        "LineRuns._on_event",
-        "Recorder.run_outside", "Recorder._guarded", "Recorder.misses", "Recorder.reads_offset",
-        "PreparedStep._failed", "FirstRun._failed",
+        "Compiled.__call__", "Compiled._guarded", "Compiled._rescued", "Compiled._leave_alone",
+        "Compiled._name", "Compiled.__init__", "Compiled._compared", "Compiled._is_compiled_in",
+        "Compiled._of_programs", "Compiled._by_what_there_is", "Compiled._ended", "Compiled._unsupported",
+        "Compiled.forget", "Compiled._note", "Compiled._parts_as_they_are", "Watch._note", "Watch._trace",
+        "Watch._on_end", "Watch._on_end_outside", "Watch._switch", "Callees.__call__",
+        "CompiledFunctionBackward.apply", "CompiledFunctionBackward.release", "FreedBackward.apply",
+        "Careful.run", "Careful.failed", "Region.in_other_layouts", "Region.backward_without",
+        "Layouts.one_by_one", "Looks.run", "Looks.begins", "Looks.ends", "Looks._failed", "Looks.undo",
+        "Seen.ran", "Watch.stop", "LineRuns._trace", "LineRuns._on_event", "Recorder.run_outside",
+        "Recorder._guarded", "Recorder.misses", "Recorder.reads_offset", "PreparedStep._failed",
+        "FirstRun._failed", "go_back",
     )
 )  # fmt: skip
 """What catches the errors of the others, and what users or the engine call themselves."""
+
+ASKED = frozenset(
+    (
+        "Compiled.__reduce__", "Compiled._options", "Compiled.all_programs", "Compiled.all_reasons",
+        "Compiled.programs", "Compiled.sizes_waiting", "Compiled.slower", "_made_anew", "Callees.compiled",
+        "Parts.compiled", "_reshaped",
+    )
+)  # fmt: skip
+"""What users ask for, in explanations or by copying; and the kernel of an op."""
 
 
 @functools.cache
@@ -81,11 +93,18 @@ def functions() -> dict[str, FunctionType]:
                 is_function = isinstance(function, FunctionType) and function.__module__ == module.__name__
                 if (
                     is_function
-                    and function.__qualname__ not in GUARDS
+                    and function.__qualname__ not in GUARDS | ASKED
                     and function.__code__.co_filename == module.__file__
                 ):
                     found[f"{short}:{function.__qualname__}"] = function
     return found
+
+
+def caches() -> list[Any]:
+    """What the compiler has computed once in this process, and would not compute again."""
+    modules = {function.__module__ for function in functions().values()}
+    found = [each for name in sorted(modules) for each in vars(sys.modules[name]).values()]
+    return [each for each in found if hasattr(each, "cache_clear")]
 
 
 def _raising(name: str, like: CodeType) -> CodeType:
@@ -114,203 +133,6 @@ class Fault:
         self._function.__code__ = self._code
 
 
-class Step:
-    """A whole step: buffers, random numbers, clipping, an optimizer; it returns a number."""
-
-    def __init__(self) -> None:
-        self.net = nn.Sequential(nn.Linear(4, 6), nn.BatchNorm1d(6), nn.Dropout(0.5), nn.ReLU(), nn.Linear(6, 2))
-        self.opt = torch.optim.Adam(self.net.parameters(), lr=0.01)
-
-    def function(self) -> Callable[..., Any]:
-        net, opt = self.net, self.opt
-
-        def step(x: Any) -> Any:
-            opt.zero_grad()
-            loss = net(x).pow(2).mean()
-            loss.backward()
-            nn.utils.clip_grad_norm_(net.parameters(), 0.1)
-            opt.step()
-            return loss.item()
-
-        return step
-
-    def call(self, run: Any, number: int) -> Any:
-        return run(torch.randn(5, 4))
-
-
-class ZeroedLast(Step):
-    """A step that forgets gradients last, and returns its loss."""
-
-    def function(self) -> Callable[..., Any]:
-        net, opt = self.net, self.opt
-
-        def step(x: Any) -> Any:
-            loss = net(x).pow(2).mean()
-            loss.backward()
-            opt.step()
-            opt.zero_grad(set_to_none=False)
-            return loss
-
-        return step
-
-
-class Module(Step):
-    """A module, with the loss, the backward pass and the step outside."""
-
-    def function(self) -> Callable[..., Any]:
-        return self.net
-
-    def call(self, run: Any, number: int) -> Any:
-        self.opt.zero_grad()
-        loss = run(torch.randn(5, 4)).pow(2).mean()
-        loss.backward()
-        self.opt.step()
-        return loss
-
-
-class Parts(Step):
-    """A function with statements that are not compiled, and a look at elements."""
-
-    def function(self) -> Callable[..., Any]:
-        net, seen = self.net, []
-
-        def scaled(x: Any) -> Any:
-            return torch.tanh(x) * 2
-
-        def f(x: Any) -> Any:
-            y = torch.relu(net(x)) + 1
-            seen.append(float(y.detach().sum()))
-            z = scaled(y)
-            return z * torch.rand(2) if x.sum() > -1000 else z
-
-        return f
-
-
-class Sizes(Step):
-    """A module of which no two calls have the same size."""
-
-    def call(self, run: Any, number: int) -> Any:
-        return run(torch.randn(3 + number % 4, 4)).sum().backward()
-
-    def function(self) -> Callable[..., Any]:
-        return self.net
-
-
-class Output(OrderedDict[str, Any]):
-    """What a model of a library returns."""
-
-    extra: Any = None
-
-
-class Window:
-    """A layer of a cache, which counts what it has seen."""
-
-    def __init__(self) -> None:
-        self.rows: Any = torch.zeros(0, 2)
-        self.seen = 0
-
-    def update(self, rows: Any) -> Any:
-        self.seen += rows.shape[0]
-        whole = torch.cat([self.rows, rows])
-        self.rows = whole[-4:]
-        return whole
-
-
-class Windows(Step):
-    """A model that returns an object of its own, and changes a cache that is new every five calls."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.net.eval()
-        self.window = Window()
-
-    def function(self) -> Callable[..., Any]:
-        net = self.net
-
-        def f(x: Any, window: Window) -> Any:
-            found = Output(rows=window.update(net(x)), count=window.seen)
-            found.extra = [found["rows"].sum(0), {"kept": window.rows.shape}]
-            return found
-
-        return f
-
-    def call(self, run: Any, number: int) -> Any:
-        if number % 5 == 0:
-            self.window = Window()
-        with torch.no_grad():
-            found = run(torch.randn(1, 4), self.window)
-        return torch.cat([found["rows"], found.extra[0][None], torch.full((1, 2), float(found["count"]))])
-
-
-class Experts(Step):
-    """A model that looks at other elements in each call, counts its calls, and is told to do something else."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.calls, self.seen = 0, [0.0]
-
-    def function(self) -> Callable[..., Any]:
-        net, state = self.net, self
-
-        def chosen(x: Any) -> Any:
-            result = x * 0
-            for number in range(5):
-                (rows,) = torch.where((x[:, 0].abs() * 4).long() == number)
-                result[rows] = x[rows] * (number + 1)
-            return result
-
-        def f(x: Any, scale: float, flag: bool) -> Any:
-            y = net(chosen(torch.tanh(x)))
-            state.calls += 1
-            state.seen.append(scale)
-            z = {"y": y.detach() * scale, "z": (y.exp() if flag else y.cos()).t()}
-            print(end="")
-            return [each * 2 for each in z.values()]
-
-        return f
-
-    def call(self, run: Any, number: int) -> Any:
-        found = run(torch.randn(8, 4), float(number // 3), number % 4 > 1)
-        self.opt.zero_grad()
-        found[1].square().mean().backward()
-        self.opt.step()
-        return torch.cat([found[0], found[1].t(), torch.tensor([[float(self.calls), float(len(self.seen))]])])
-
-
-class Heads(Step):
-    """Attention with shared keys under autocast and without, and a function that reads what it finds in modules."""
-
-    def function(self) -> Callable[..., Any]:
-        net = self.net
-
-        def f(x: Any, cache: Any) -> Any:
-            q = net(x).reshape(1, 4, -1, 2)
-            k = cache[:, :, None].expand(1, 2, 2, cache.shape[2], 2).reshape(1, 4, -1, 2)
-            y = nn.functional.scaled_dot_product_attention(q, k, k)
-            cache[:, :, :1] += 1
-            return (y.transpose(1, 2).reshape(1, -1) @ torch.ones(y.numel(), 3)).float(), k.max(-1).values
-
-        return f
-
-    def call(self, run: Any, number: int) -> Any:
-        self.net.eval()
-        with torch.no_grad(), torch.autocast("cpu", torch.bfloat16, enabled=number % 3 > 0):
-            found = run(torch.randn(4, 4), torch.randn(1, 2, 6, 2))
-        return torch.cat([each.float().flatten() for each in found])
-
-
-PROGRAMS: dict[str, tuple[type[Step], dict[str, Any]]] = {
-    "step": (Step, {}),
-    "zeroed last": (ZeroedLast, {}),
-    "module": (Module, {}),
-    "parts": (Parts, {}),
-    "sizes": (Sizes, {"dynamic": True}),
-    "windows": (Windows, {"dynamic": True}),
-    "experts": (Experts, {}),
-    "heads": (Heads, {}),
-}
-
-
 def _bits(value: Any) -> Any:
     return value.detach().numpy().tobytes() if isinstance(value, torch.Tensor) else repr(value)
 
@@ -335,15 +157,29 @@ def observed(name: str, compiled: bool, fault: Fault | None = None, begins: int 
     return seen
 
 
+class Found:
+    """Names that stay: a call that ends at a graph break puts back what it has changed, but for what lies in slots."""
+
+    __slots__ = ("names",)
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+
+    def add(self, name: str) -> None:
+        self.names.add(name)
+
+
 class Tripwires:
     """Lets functions say that they have been called: each is what it was from its first call on."""
 
     def __init__(self) -> None:
-        self.found: set[CodeType] = set()
+        self.found = Found()
         self._codes = {name: function.__code__ for name, function in functions().items()}
 
     def __enter__(self) -> Tripwires:
         SET.append(self)
+        for each in caches():
+            each.cache_clear()
         for name, code in self._codes.items():
             if not code.co_flags & (inspect.CO_GENERATOR | inspect.CO_NESTED):
                 functions()[name].__code__ = _tripping(name, code)
@@ -358,10 +194,11 @@ class Tripwires:
         """The function of a name as it was."""
         function = functions()[name]
         function.__code__ = self._codes[name]
-        self.found.add(function.__code__)
+        self.found.add(name)
         return function
 
 
+trust(Tripwires.called)  # it is no code of the program's
 SET: list[Tripwires] = []
 
 
@@ -375,21 +212,21 @@ def _tripping(name: str, like: CodeType) -> CodeType:
     return next(each for each in outer.co_consts if isinstance(each, CodeType))
 
 
-def entered(name: str) -> set[CodeType]:
-    """The code that runs in a program: beside a debugger, whom the compiler leaves its place, and without one."""
+def entered(name: str) -> set[str]:
+    """The functions that run in a program: beside a debugger, whom the compiler leaves its place, and without one."""
     with Tripwires() as wires:
         observed(name, compiled=True)
-    found = wires.found
+    seen: set[int] = set()
 
     def note(frame: Any, event: str, argument: Any) -> None:
-        found.add(frame.f_code)
+        seen.add(id(frame.f_code))
 
     sys.settrace(note)
     try:
         observed(name, compiled=True)
     finally:
         sys.settrace(None)
-    return found
+    return wires.found.names | {each for each, function in functions().items() if id(function.__code__) in seen}
 
 
 def fault_of(name: str, function: str, begins: int, plain: list[Any]) -> str | None:
@@ -420,7 +257,7 @@ def sweep(name: str, every: int = 1, only: str = "") -> tuple[int, list[str]]:
     """How many functions were made to raise in a program, and what went wrong."""
     plain = observed(name, compiled=False)
     ran = entered(name)
-    chosen = [each for each, function in functions().items() if function.__code__ in ran and only in each][::every]
+    chosen = [each for each in functions() if each in ran and only in each][::every]
     found = [fault_of(name, each, begins, plain) for each in chosen for begins in (0, LATER)]
     return len(chosen), [each for each in found if each is not None]
 

@@ -97,6 +97,24 @@ def test_sizes_may_change() -> None:
     assert report(compiled).startswith("2 programs")
 
 
+def test_what_it_finds_in_each_call_is_its_own() -> None:
+    """Not even where a first call is watched, and what it finds in tensors is compared with what the next one finds."""
+    product = by_groups([])
+
+    def function(x: Any, weight: Any, ends: Any) -> Any:
+        if x.ndim > 2:
+            print("so that nobody can say before which code runs")
+        for _ in range(5):
+            x = product(x, weight, ends).tanh()
+        return x
+
+    compiled = torch.compile(function)
+    for number in range(CALLS):
+        x, weight, ends = torch.randn(6, 4), torch.randn(3, 4, 4), torch.tensor([1, 1 + number % 4, 6])
+        assert torch.equal(compiled(x, weight, ends), function(x, weight, ends))
+    assert report(compiled) == "1 program, no call that could not be compiled"
+
+
 def test_what_it_prints_is_printed_in_every_call(capsys: pytest.CaptureFixture[str]) -> None:
     def told(x: Any, scale: float) -> Any:
         print("told")

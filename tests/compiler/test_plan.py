@@ -395,3 +395,18 @@ def test_few_elements_times_many_of_another_layout() -> None:
         assert found.stride() == expected.stride()
         assert torch.equal(found, expected)
     assert g.programs
+
+
+def test_calls_with_other_settings_differ_in_more_than_sizes() -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.Tanh(), torch.nn.Linear(6, 2))
+    made = Compiled(model)
+    for _ in range(6):
+        x = torch.randn(5, 4)
+        made(x).sum().backward()
+        with torch.no_grad():
+            assert torch.equal(made(x), model(x))
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                assert torch.equal(made(x), model(x))
+    sources = [vars(each)["source"] for each in made.programs]
+    assert len(sources) == 3
+    assert not any("TABLE" in each for each in sources)

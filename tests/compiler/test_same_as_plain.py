@@ -395,24 +395,36 @@ def test_a_call_that_full_graphs_refuse_leaves_nothing_behind(ends: Any, capsys:
     assert not _SEEN
 
 
-def test_a_call_that_full_graphs_refuse_later_leaves_nothing_behind(capsys: Any) -> None:
-    said: list[int] = []
+@pytest.mark.parametrize("ends", ENDS)
+def test_a_call_that_full_graphs_refuse_later_leaves_nothing_behind(ends: Any, capsys: Any) -> None:
+    net = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2), nn.Dropout(0.5))
+    notes: dict[str, Any] = {}
+    x, count = torch.ones(3, 2), torch.zeros(2)
 
     @torch.compile(fullgraph=True)
-    def step(x: Any, prints: bool) -> Any:
-        if prints:
-            said.append(1)
-            print("heard")
-        return x * 2
+    def step(x: Any, does: bool) -> Any:
+        y = net(x)
+        count.add_(1)
+        if does:
+            notes["y"] = y
+            y = ends(x, y)
+        return y
+
+    def everything() -> Any:
+        tensors = [each.tolist() for each in (*net.state_dict().values(), torch.get_rng_state(), count)]
+        return tensors, repr(notes), count._version
 
     for _ in range(4):
-        assert step(torch.ones(2), False).tolist() == [2.0, 2.0]
+        step(x, False)
+    before = everything()
     for _ in range(6):
-        with pytest.raises(torch._dynamo.exc.Unsupported, match=r"print\(\) is called"):
-            step(torch.ones(2), True)
-    assert not said
+        with pytest.raises(torch._dynamo.exc.Unsupported, match=r"test_same_as_plain.py:\d+"):
+            step(x, True)
+        assert everything() == before
+    assert not _SEEN
     assert capsys.readouterr().out == ""
-    assert step(torch.ones(2), False).tolist() == [2.0, 2.0]
+    step(x, False)
+    assert count.tolist() == [5.0, 5.0]
 
 
 def test_modules_compiled_in_their_place_are_explained() -> None:

@@ -51,6 +51,8 @@ class Attempt:
             except BaseException as error:
                 self.error = error
                 raise
+        elif self.error is not None:
+            raise self.error  # whoever made the call has failed meanwhile
         return self.result
 
     def run_as(self, function: Any) -> Any:

@@ -52,11 +52,17 @@ class Careful(Interpreter):
             modes.interpreters = stack
             modes.refresh()
 
+    def failed(self, error: Exception) -> None:
+        """Note what went wrong: the call goes on to its end, for nobody could undo what it has done."""
+        self.fault = self.fault or error
+        self._watch.stops = False
+
     def run(self, op: Op, args: Sequence[Any]) -> Any:
         try:
             is_over = self.fault is not None or self.is_refused
         except Exception as error:
-            self.fault, is_over = error, True
+            self.failed(error)
+            is_over = True
         if is_over:
             return op(*args)
         # Ops run nothing of the user's, and to hear of all that they do takes longer than they do.
@@ -70,7 +76,7 @@ class Careful(Interpreter):
         except Exception as error:
             if error is self._raised:
                 raise
-            self.fault = error
+            self.failed(error)
             return self._done[0] if self._done else op(*args)
         finally:
             self._done = before

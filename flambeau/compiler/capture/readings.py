@@ -78,6 +78,7 @@ class Seen(Watcher):
     """
 
     repeats = True
+    takes_operators_whole = True
 
     def __init__(self, codes: Container[CodeType]) -> None:
         super().__init__()

@@ -64,6 +64,8 @@ class Recorder(Careful, Capture):
         self._alive: dict[int, Any] = {}
         """What tells, for the arrays that are known by their identity, when they are gone."""
         self.made = made
+        self.looks: Any = None
+        """Who ends the call where a graph break is; None: nobody."""
         self._changed_outside = False
         """Whether Python that runs outside has changed tensors that were there before."""
 
@@ -79,6 +81,14 @@ class Recorder(Careful, Capture):
         self._forget_gradients()
         if self.read is not None:
             self._goes_on()
+        if self.looks is not None:
+            given = self.looks.begins(op, args)
+            results = self._written_down(op, args)
+            self.looks.ends(results, given)
+            return results
+        return self._written_down(op, args)
+
+    def _written_down(self, op: Op, args: Sequence[Any]) -> Any:
         if op.reads:
             return self._reads(op, args)
         if isinstance(op, Composite):
@@ -188,7 +198,7 @@ class Recorder(Careful, Capture):
         try:
             yield
         except Exception as error:
-            self.fault = self.fault or error
+            self.failed(error)
 
     def _before_outside(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int, int]:
         """Write the call of Python outside down; the versions of the tensors before it."""

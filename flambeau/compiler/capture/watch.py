@@ -89,7 +89,7 @@ class Watch:
     def __init__(self, expected: Container[CodeType] | None = None, stops: bool = False) -> None:
         self.expected = expected
         """The code that is thought to run; None: nobody knows."""
-        self._stops = stops
+        self.stops = stops
         """Whether a call ends, by a `GraphBreak`, before it does what others may notice."""
         self.is_surprised = False
         """Whether other code has run."""
@@ -369,7 +369,7 @@ class Watch:
             elif id(code) in self._watched:
                 if event == "c_call":
                     self._calling = frame
-                    if self.reason is None or self._stops:
+                    if self.reason is None or self.stops:
                         self._check(frame, argument)
                 elif frame is self._calling:  # it goes on
                     self._calling = None
@@ -398,7 +398,7 @@ class Watch:
             if owner is not None and type(owner) is not type(sys):
                 module = type(owner).__name__
             what = f"{name}() is called" if module == "builtins" else f"{module}.{name}() is called"
-            self._refuse(frame, what, is_noticed=self._stops and has_effects(function))
+            self._refuse(frame, what, is_noticed=self.stops and has_effects(function))
 
     def _refuse(self, frame: FrameType, what: str, is_noticed: bool = False) -> None:
         is_first = self.reason is None
@@ -407,10 +407,10 @@ class Watch:
             self.breaks = lines_in(frame)
             self.place = frame.f_code, frame.f_lineno
             self.is_error = BREAKS.are_errors
-        if is_noticed and self._stops:
+        if is_noticed and self.stops:
             self.stop()
             raise GraphBreak(str(self.reason))
-        if is_first and not self._stops:
+        if is_first and not self.stops:
             self.stop()  # nothing else can be said of this call
 
 

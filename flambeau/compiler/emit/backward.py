@@ -323,7 +323,10 @@ class Region:
             except Exception as error:
                 self.takes_layouts = False
                 report_fault("a backward pass of gradients in other layouts", error)
-        return None if self.layouts is None else self.layouts.one_by_one(arriving, rest)
+        try:
+            return None if self.layouts is None else self.layouts.one_by_one(arriving, rest)
+        except Exception:
+            return None  # if it is an error of the plain call, copies lead to it, too
 
     def _as_they_arrive(self, arriving: Sequence[Any], rest: Sequence[Any]) -> Sequence[Any] | None:
         assert self.layouts is not None

@@ -23,8 +23,7 @@ from ..._core.process.caller import GENERATED
 from ..._core.tensor import Tensor
 from ..._dispatch.factory import Factory
 from ..._dispatch.op import Op
-from ..program.items import Call, Value
-from ..program.lower import lowered
+from ..program.items import Call, Rewritten, Value
 
 KEY = "how to resume"
 """The key of the `Resumable` among the globals of generated functions: no name, so that no module has it."""
@@ -136,7 +135,8 @@ def is_of_generated_code(error: BaseException) -> bool:
 def one_by_one(items: Sequence[Call], values: dict[int, Any]) -> None:
     """Run items on arrays, which are kept by number: nothing is planned."""
     for item in items:
-        found = lowered(item)(*_given(item.args, values))
+        run = item.run if isinstance(item, Rewritten) else functools.partial(by_op, item.op)
+        found = run(*_given(item.args, values))
         several = type(item.results) is list
         for value, array in zip(item.results, found, strict=True) if several else [(item.results, found)]:
             if type(value) is Value:

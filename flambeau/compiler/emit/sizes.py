@@ -229,15 +229,16 @@ class Rows(dict[tuple[Any, ...], tuple[Any, ...]]):
 class AllButSizes:
     """What a call depends on beside sizes."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, settings: tuple[Any, ...]) -> None:
         self._lines, _, _ = sized_checks(state)
+        self._settings = settings
         self._constants, self._of_sizes = state.constants, state.of_sizes
 
     def is_as(self, other: AllButSizes) -> bool:
         """Whether two calls differ in nothing but sizes."""
-        if self._lines != other._lines or self._constants.keys() != other._constants.keys():
+        if self._settings != other._settings or self._lines != other._lines:
             return False
-        return all(
+        return self._constants.keys() == other._constants.keys() and all(
             (_is_like if name in self._of_sizes else same)(value, other._constants[name])
             for name, value in self._constants.items()
         )

@@ -16,6 +16,7 @@ from ...._dispatch.op import Op
 from ..._errors import GraphBreak
 from ...program.reads import generators_of, go_back, states_of
 from ..recorder import returns_next, tensors_in
+from ..watch import Watch
 from .parts import code_behind
 
 
@@ -25,9 +26,12 @@ class Looks(Interpreter):
     repeats = True
     takes_operators_whole = True
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: Any, watch: Watch) -> None:
         self._own = code_behind(function)
+        self._watch = watch
         self.reason: str | None = None
+        self.fault: Exception | None = None
+        """What went wrong here; from then on nothing is kept."""
         self._made: dict[int, Any] = {}
         """The memory that the call has made, by its identity; it may be gone."""
         self._before: dict[int, tuple[Any, Any]] = {}
@@ -37,7 +41,38 @@ class Looks(Interpreter):
         self._states: dict[Generator, Any] = {}
 
     def run(self, op: Op, args: Sequence[Any]) -> Any:
-        if op.reads and self.reason is None:
+        given = self.begins(op, args)
+        results = op(*args)
+        self.ends(results, given)
+        return results
+
+    def begins(self, op: Op, args: Sequence[Any]) -> set[int]:
+        """Hear that an op is about to run; the memory of its arguments."""
+        try:
+            if self.fault is None and self.reason is None:
+                self._before_op(op, args)
+                return {id(owner_of(each._array)) for each in tensors_in(args)}
+        except Exception as error:  # it would be raised in the user's code
+            self._failed(error)
+        return set()
+
+    def ends(self, results: Any, given: set[int]) -> None:
+        """Hear what it gives: memory that is none of the arguments' is the call's own."""
+        try:
+            if self.fault is None and self.reason is None:
+                memory = [owner_of(each._array) for each in tensors_in(results)]
+                self._made.update({id(each): weakref.ref(each) for each in memory if id(each) not in given})
+        except Exception as error:
+            self._failed(error)
+
+    def _failed(self, error: Exception) -> None:
+        """Note what went wrong: the call goes on to its end, for nobody could undo what it has done."""
+        self.fault = error
+        self._watch.stops = False
+
+    def _before_op(self, op: Op, args: Sequence[Any]) -> None:
+        """End the call if the op looks at elements; keep what it is about to change."""
+        if op.reads:
             frame = _users_frame()
             if frame is not None and not (frame.f_code is self._own and returns_next(frame)):
                 self.reason = looked(op.name, f"{frame.f_code.co_filename}:{frame.f_lineno}")
@@ -47,12 +82,6 @@ class Looks(Interpreter):
         if op.draws:
             for generator, state in states_of(*generators_of(args)):
                 self._states.setdefault(generator, state)
-        results = op(*args)
-        given = {id(owner_of(each._array)) for each in tensors_in(args)}
-        for memory in [owner_of(each._array) for each in tensors_in(results)]:
-            if id(memory) not in given:  # a view is of what was there before
-                self._made[id(memory)] = weakref.ref(memory)
-        return results
 
     def _remember(self, written: Any) -> None:
         """Keep the elements of tensors that are about to be changed, if they were there before the call."""

@@ -11,6 +11,7 @@ import numpy as np
 from ..._core.device import channels_last, channels_last_3d, contiguous_format
 from ..._core.dtype import FLOAT, LEGACY_NAMES, dtype, finfo, float32
 from ..._core.geometry.layout import contiguous_array, has_format, in_format_of
+from ..._core.modes import THREAD
 from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.autocast_rules import FULL, on
@@ -146,7 +147,13 @@ def _normalised(
     ):
         shape = _checked_shape("layer_norm", input, shape, weight=weight, bias=bias)
     kept = check_parameters("LayerNormKernelImpl", input, weight, bias)
-    if alone and input._kind.backend.costs_per_call:
+    if (
+        alone
+        and input._kind.backend.costs_per_call
+        and not (
+            THREAD.modes.grad and weight is not None and weight._requires_grad  # then statistics are kept
+        )
+    ):
         found = _norm_alone(input, shape, weight, bias, eps, True)
         if found is not None:
             return (found,)

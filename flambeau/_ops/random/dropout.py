@@ -75,8 +75,11 @@ def _dropout(
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p:g}")
     if p == 0 or not train or not input._array.size:
         return input
-    if input.is_cuda and p < 1 and not (inplace or features or alpha) and input.dtype.is_floating_point:
-        return native_dropout(input, p, True)[0]  # as PyTorch does there: other numbers, and another node
+    kind = input._kind
+    if kind.device.type == "cuda" and p < 1 and not (inplace or features or alpha) and kind.dtype.is_floating_point:
+        # As PyTorch does there: other numbers, and another node.
+        at_once = _drawn_at_once(input, p) if kind.backend.costs_per_call else None
+        return native_dropout(input, p, True)[0] if at_once is None else at_once[0]
     if inplace:
         return run_inplace(_dropped, "dropout", input, (p, features, alpha), {})
     return _dropped(input, p, features, alpha)
@@ -130,6 +133,7 @@ def _scale(p: float, train: bool) -> float:
 
 @several(
     "NativeDropoutBackward0",
+    fuses=False,
     axes=ELEMENTS_OF_FIRST,
     input=lambda grad, p, train, result1: _native_dropout_backward(grad, result1, _scale(p, train)),
 )
@@ -158,6 +162,8 @@ _draw_and_drop = BackendOp("draw_and_drop", records=True)
 
 def _drawn_at_once(input: Tensor, p: float) -> tuple[Tensor, Tensor] | None:
     """The result and the mask from one kernel, on a device that waits for its next call."""
+    if REPRODUCIBILITY.product is not None:
+        _refuse_at_batch()
     found: tuple[Tensor, Tensor] | None = _draw_and_drop(input, default_generator, 1 - p)
     modes = THREAD.modes
     if found is not None and modes.grad and input.requires_grad and not modes.inference:

@@ -37,9 +37,9 @@ def launches() -> Iterator[list[int]]:
     counted: list[int] = []
     convert = multi._convert
 
-    def counting(given: Any, made: Any) -> None:
+    def counting(given: Any, made: Any, launches: Any = None) -> Any:
         counted.append(len(given))
-        convert(given, made)
+        return convert(given, made, launches)
 
     with mock.patch.object(multi, "_convert", counting):
         yield counted

@@ -259,14 +259,15 @@ class Together(NamedTuple):
     """The forms of small arrays that are used together, and where they are in one piece of memory."""
 
     nbytes: int
-    parts: tuple[tuple[Any, int], ...]
+    parts: tuple[tuple[Any, int, tuple[int, ...], np.dtype[Any], Layout], ...]
+    """For each array its form and place, and what is read of the form often."""
 
 
 def together(*forms: Any) -> Together:
     """A place for each of some forms in one piece of memory."""
     parts, end = [], 0
     for form in forms:
-        parts.append((form, end))
+        parts.append((form, end, form.shape, form.dtype, (form.shape, form.strides, form.dtype)))
         end += -(-form.nbytes // _UNIT) * _UNIT
     return Together(end, tuple(parts))
 
@@ -277,10 +278,12 @@ def of_forms(forms: Together) -> list[DeviceArray]:
     memory = drivers.allocate(nbytes)
     begin = memory.ptr
     found = []
-    for form, place in parts:
+    for form, place, shape, dtype, layout in parts:
         made: DeviceArray = _new(DeviceArray)
-        _, made.shape, made.dtype, made.layout, _ = _known.get(id(form)) or _noted(form)
         made.form = form
+        made.shape = shape
+        made.dtype = dtype
+        made.layout = layout
         made.memory = memory
         made.base = None
         made.pointer = begin + place

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain, compress
 from operator import attrgetter, is_not
 from struct import Struct
@@ -21,8 +21,8 @@ from ...._codegen.cuda.multi import (
 )
 from ...._codegen.expr import Program
 from ...._core.arrays.quick import name_of
-from ..arrays.array import Together, empty, form_of, is_dense, of_forms, together
-from ..runtime.driver import driver
+from ..arrays.array import Together, form_of, is_dense, of_form, of_forms, together
+from ..runtime.driver import Launch, driver
 
 _FLOATS = frozenset(("float16", "bfloat16", "float32", "float64"))
 
@@ -126,21 +126,53 @@ def unscale(arrays: Sequence[Any], factor: Any, found: Any) -> bool:
 
 def cast_together(arrays: Sequence[Any], dtype: Any) -> list[Any] | None:
     """Arrays of one type as another one, in one piece of memory; None: one of them has gaps, or is no float."""
-    forms = [each.form for each in arrays]
-    if not _may_cast(forms, dtype):
-        return None
-    made = of_forms(_forms_together(dtype, *[form.shape for form in forms]))
-    _convert(arrays, made)
+    first = arrays[0]
+    key = first.pointer, first.form.dtype, len(arrays), dtype  # weights come again and again where they were
+    forms, places = list(map(_form_of, arrays)), list(map(_place_of, arrays))
+    group = _groups.get(key)
+    if group is None or group.places != places or True in map(is_not, forms, group.forms):
+        if not _may_cast(forms, dtype):
+            return None
+        if len(_groups) >= _MOST_UPDATES:
+            _groups.clear()
+        group = _groups[key] = _Group(forms, places, together(*[form_of(form.shape, dtype) for form in forms]))
+    made = of_forms(group.target)
+    begin, launches = group.launches
+    place = made[0].pointer
+    group.launches = place, _convert(arrays, made, launches if place == begin else None)
     return made
+
+
+_Launches = list[tuple[Launch, int, bytes]]
+"""Kernels, how many blocks of each, and what these are told."""
+
+
+class _Group:
+    """Arrays that are converted together again and again."""
+
+    __slots__ = ("forms", "launches", "places", "target")
+
+    def __init__(self, forms: list[Any], places: list[int], target: Together) -> None:
+        self.forms, self.places, self.target = forms, places, target
+        self.launches: tuple[int, _Launches | None] = -1, None
+        """The last launches, and where the results of these begin."""
+
+
+_groups: dict[Any, _Group] = {}
 
 
 def cast_each(arrays: Sequence[Any], dtype: Any) -> list[Any] | None:
     """Arrays converted to `dtype` by one kernel, each in memory of its own; None: other ways are to be taken."""
     if not _may_cast([each.form for each in arrays], dtype):
         return None
-    made = [empty(each.shape, dtype) for each in arrays]
+    made = [of_form(_form_for(each.shape, dtype)) for each in arrays]
     _convert(arrays, made)
     return made
+
+
+@lru_cache(4096)
+def _form_for(shape: tuple[int, ...], dtype: Any) -> Any:
+    return form_of(shape, dtype)
 
 
 def _may_cast(forms: Sequence[Any], dtype: Any) -> bool:
@@ -149,15 +181,14 @@ def _may_cast(forms: Sequence[Any], dtype: Any) -> bool:
     return len(types) == 1 and _FLOATS.issuperset(names) and False not in [form.flags.c_contiguous for form in forms]
 
 
-@cache
-def _forms_together(dtype: Any, *shapes: tuple[int, ...]) -> Together:
-    return together(*[form_of(shape, dtype) for shape in shapes])
-
-
-def _convert(given: Sequence[Any], made: Sequence[Any]) -> None:
-    launch, most, pack = _converting(name_of(given[0].dtype), name_of(made[0].dtype))
-    for blocks, used, tail in _portions((given, made), most):
-        launch(blocks, THREADS, pack(used, *tail))
+def _convert(given: Sequence[Any], made: Sequence[Any], launches: _Launches | None = None) -> _Launches:
+    """Convert some arrays into others, by launches that have been prepared for these if there are any."""
+    if launches is None:
+        launch, most, pack = _converting(name_of(given[0].dtype), name_of(made[0].dtype))
+        launches = [(launch, blocks, pack(used, *tail)) for blocks, used, tail in _portions((given, made), most)]
+    for launch, blocks, fields in launches:
+        launch(blocks, THREADS, fields)
+    return launches
 
 
 @cache
@@ -192,20 +223,32 @@ def _unscaling(name: str) -> Any:
 
 def _portions(rows: Sequence[Sequence[Any]], most: int) -> Iterator[tuple[int, int, list[int]]]:
     """For each launch how many blocks it has and for how many positions, and what it is told of their arrays."""
-    columns = list(zip(*rows, strict=True))
-    for start in range(0, len(columns), most):
-        chosen = [column for column in columns[start : start + most] if column[0].form.size]
+    for chosen, blocks, numbers in _cut(tuple([each.form.size for each in rows[0]]), most):
+        empty = [0] * (most - len(chosen))
+        fields = [*numbers]
+        for row in rows:
+            fields += [row[at].pointer for at in chosen]
+            fields += empty
+        yield blocks, len(chosen), fields
+
+
+@lru_cache(256)
+def _cut(sizes: tuple[int, ...], most: int) -> tuple[tuple[tuple[int, ...], int, tuple[int, ...]], ...]:
+    """For each launch of arrays of such sizes which of them it is about, how many blocks it has, and which block is the
+    first of each array, and the sizes.
+    """
+    launches = []
+    for start in range(0, len(sizes), most):
+        chosen = [at for at in range(start, min(start + most, len(sizes))) if sizes[at]]
         if not chosen:
             continue
         empty = [0] * (most - len(chosen))
-        begin, blocks, sizes = [], 0, []
-        for column in chosen:
-            size = column[0].form.size
+        begin, blocks = [], 0
+        for at in chosen:
             begin.append(blocks)
-            sizes.append(size)
-            blocks += -(-size // PER_BLOCK)
-        places = [[column[at].pointer for column in chosen] + empty for at in range(len(rows))]
-        yield blocks, len(chosen), [*begin, *empty, *sizes, *empty, *[place for row in places for place in row]]
+            blocks += -(-sizes[at] // PER_BLOCK)
+        launches.append((tuple(chosen), blocks, (*begin, *empty, *[sizes[at] for at in chosen], *empty)))
+    return tuple(launches)
 
 
 def _lie_alike(forms: list[Any], others: list[Any]) -> bool:

@@ -12,9 +12,10 @@ from ...._codegen.cuda.random import INTEGERS, THREADS, bernoulli_source, draw_s
 from ...._core.arrays.quick import name_of
 from ...._core.generator import default_generator
 from ...._core.random.philox import PhiloxGenerator, cuda_generator, generator_of
-from ..arrays.array import DeviceArray, empty
+from ..arrays.array import DeviceArray, empty, form_of, of_form
 from ..runtime.any_gpu import resident_threads
 from ..runtime.driver import driver
+from ..runtime.plans import of_level
 from ..runtime.recording import position
 from ..runtime.synchronization import HERE
 
@@ -191,19 +192,37 @@ def _compiled_mask(width: int) -> Any:
 
 def dropout(input: DeviceArray, generator: Any, keep: float) -> tuple[DeviceArray, DeviceArray] | None:
     """The elements that a mask keeps, scaled up, and the mask, in one kernel; None: the one after the other."""
-    form = input.form
-    if not form.flags.c_contiguous or name_of(form.dtype) not in _FLOATS or not form.size or input.pointer % 16:
+    key = input.layout, HERE.ordinal
+    try:
+        plan = _dropouts[key]
+    except KeyError:
+        if len(_dropouts) >= _MOST_PLANS:
+            _dropouts.clear()
+        plan = _dropouts[key] = _planned_dropout(input.form)
+    if plan is None or input.pointer % 16:
         return None
-    result, mask = empty(form.shape, form.dtype), empty(form.shape, _BOOL)
+    of_result, of_mask, count, blocks, words, launch, pack = plan
+    result, mask = of_form(of_result), of_form(of_mask)
+    drawn = position(source_of(generator), words)
+    launch(blocks, THREADS, pack(count, mask.pointer, *drawn, keep, input.pointer, result.pointer, 1 / keep))
+    return result, mask
+
+
+_dropouts: dict[Any, Any] = of_level({})
+"""By layout and device what `dropout` needs of such arrays; None: it does nothing for them."""
+_MOST_PLANS = 1024
+
+
+def _planned_dropout(form: Any) -> tuple[Any, ...] | None:
+    """The forms of result and mask, how many elements there are, how they are divided, and the kernel."""
+    if not form.flags.c_contiguous or name_of(form.dtype) not in _FLOATS or not form.size:
+        return None
     width = 16 // form.itemsize
     while width > 1 and form.size % width:
         width //= 2
-    blocks, words = blocks_for(form.size, 4)
-    drawn = position(source_of(generator), words)
-    launch, pack = _compiled_dropout(width, name_of(form.dtype))
-    places = input.pointer, result.pointer, 1 / keep
-    launch(blocks, THREADS, pack(form.size, mask.pointer, *drawn, keep, *places))
-    return result, mask
+    kernel = _compiled_dropout(width, name_of(form.dtype))
+    forms = form_of(form.shape, form.dtype), form_of(form.shape, _BOOL)
+    return *forms, form.size, *blocks_for(form.size, 4), *kernel
 
 
 @cache

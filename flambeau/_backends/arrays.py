@@ -26,6 +26,10 @@ Declared = TypeVar("Declared", bound=Callable[..., Any])
 
 _MANY = 2**16
 """From so many elements on several threads copy sooner than one."""
+LEAST_OF_LIBRARY = 64**3
+"""Up to so many multiplications NumPy's library has the shorter way to the product of two matrices."""
+FEW_ROWS = 16
+"""So many rows may be multiplied with a matrix while it is read."""
 _SMALL = 512
 """A factor with no more elements than these is in no product that is worth two threads."""
 

@@ -38,6 +38,7 @@ _LOWERINGS = by_family(
         "adaptive_max_pool2d_backward avg_pool2d avg_pool2d_backward adaptive_avg_pool2d adaptive_avg_pool2d_backward"
     ),
     attention="attention attention_backward=attention_gradients",
+    linear="addmm_of_transposed rows_of_transposed mm_of_transposed=rows_of_transposed",
     fills=(
         "uniform_=uniform normal_=normal log_normal_=log_normal exponential_=exponential cauchy_=cauchy "
         "geometric_=geometric random_between_=whole_between bernoulli_number_=coins bernoulli=coins_of_chances "

@@ -41,6 +41,10 @@ def _rows_of(array: Any) -> Any:
     return array.reshape(_as_matrix(array.shape))
 
 
+def _matrix_of(tensor: Tensor) -> Tensor:
+    return tensor if tensor._array.ndim == 2 else reshaped(tensor, _as_matrix(tensor._array.shape))
+
+
 def _input_array(grad: Any, mat2: Any, mat1_sym_sizes: Any, mat1_sym_strides: Any, alpha: Any) -> Any:
     if len(mat1_sym_sizes) != 2:
         return array_dot(grad, mat2).reshape(mat1_sym_sizes)
@@ -63,9 +67,7 @@ def _weight_array(grad: Any, mat1: Any, mat2_sym_sizes: Any, mat2_sym_strides: A
 def _weight_gradient(grad: Tensor, mat1: Tensor, mat2_sym_sizes: Any, mat2_sym_strides: Any, alpha: Any) -> Any:
     if REPRODUCIBILITY.samples is not None:
         return samples_product(grad, conj(mat1))
-    if mat1._array.ndim != 2:
-        mat1 = reshaped(mat1, _as_matrix(mat1._array.shape))
-    return _t(_addmm_right(grad, mat1, mat2_sym_sizes[::-1], mat2_sym_strides[::-1], alpha))
+    return _t(_addmm_right(grad, _matrix_of(mat1), mat2_sym_sizes[::-1], mat2_sym_strides[::-1], alpha))
 
 
 @primitive(
@@ -152,10 +154,6 @@ def _factor_gradient(grad: Tensor, self: Tensor, mat2_sym_sizes: Any, mat2_sym_s
     return _t(_mm_right(_matrix_of(grad), _matrix_of(self), mat2_sym_sizes[::-1], mat2_sym_strides[::-1]))
 
 
-def _matrix_of(tensor: Tensor) -> Tensor:
-    return tensor if tensor._array.ndim == 2 else reshaped(tensor, _as_matrix(tensor._array.shape))
-
-
 @primitive("MmBackward0", op_name="mm_of_transposed", fuses=False, self=_rows_gradient, mat2=_factor_gradient)
 def _mm_of_transposed(self: Array, mat2: Array) -> Array:
     """`mm(self, mat2.t())`, of row-major weights."""
@@ -210,35 +208,6 @@ _rows_of_transposed.spelled_out = _spelled_out_rows
 _rows_of_transposed.gradient_in_rows = True
 
 
-def _takes_weight_as_it_lies(kind: Any, factor: Any) -> bool:
-    """Whether a short op may read a weight in place of its transpose: nobody watches, and its rows are contiguous.
-
-    Where sums are trees over samples it does so for watchers, too: rows of a matrix do not say which sample is theirs.
-    """
-    unwatched = kind in THREAD.modes.direct or REPRODUCIBILITY.samples is not None
-    return bool(TAKEN[kind] and unwatched and factor.flags.c_contiguous)
-
-
-def _short_product(input: Tensor, weight: Tensor) -> Tensor | None:
-    """The product as one op, where nothing about it is special; None: it is."""
-    kind, rows, factor = input._kind, input._array, weight._array
-    if not (weight._kind is kind and type(input) in PLAIN_TYPES and type(weight) in PLAIN_TYPES):
-        return None
-    if not (factor.ndim == 2 and factor.size and rows.size and _takes_weight_as_it_lies(kind, factor)):
-        return None
-    if rows.ndim < 2 or rows.shape[-1] != factor.shape[1]:
-        return None
-    if rows.ndim == 2:
-        next_sequence_number()  # for the node of the transpose, should anybody ask for it
-        return _mm_of_transposed(input, weight)
-    if not rows.flags.c_contiguous:
-        return None
-    next_sequence_number()
-    next_sequence_number()  # for that of the matrix
-    next_sequence_number()  # for that of the product
-    return _rows_of_transposed(input, weight)
-
-
 def _rows_by_rows(input: Any, weight: Any) -> Any:
     """The product on the host as `matmul` computes it; None: it does more."""
     if type(input) is not np.ndarray or input.dtype.num not in _NUMBERS or weight.ndim != 2 or input.ndim < 2:
@@ -258,18 +227,46 @@ _product_by_rows = BackendOp("product_by_rows", elsewhere=_rows_by_rows)
 @public("nn.functional.linear", function=False, method=False, out=write_product, autocast=LOWER)
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`input @ weight.T + bias`."""
-    kind = input._kind
-    if REPRODUCIBILITY.samples is not None and input._array.ndim > 2 and not input._array.flags.c_contiguous:
+    kind, rows, factor = input._kind, input._array, weight._array
+    samples = REPRODUCIBILITY.samples
+    if samples is not None and rows.ndim > 2 and not rows.flags.c_contiguous:
         input = _contiguous_clone(input)  # one order of sums for all layouts
-    if bias is None and weight._kind is kind:
-        short = _short_product(input, weight)
-        if short is not None:
-            return short
-        is_quick = not kind.is_cpu or (not THREAD.modes.grad and input._array.dtype.num in _NUMBERS)
+        rows = input._array
+    modes, dims = THREAD.modes, rows.ndim
+    # One op may read the weight in place of its transpose, where nobody watches. Where sums are trees over samples it
+    # does so for watchers, too: rows of a matrix do not say which sample is theirs.
+    if (
+        weight._kind is kind
+        and (kind in modes.direct or samples is not None)
+        and TAKEN[kind]
+        and type(input) in PLAIN_TYPES
+        and type(weight) in PLAIN_TYPES
+        and dims >= 2 == factor.ndim
+        and rows.size
+        and factor.size
+        and factor.flags.c_contiguous
+        and rows.shape[-1] == factor.shape[1]
+        and (dims == 2 or rows.flags.c_contiguous)
+    ):
+        if modes.grad:  # the nodes that are left out, should anybody ask for them
+            next_sequence_number()  # that of the transpose
+            if dims != 2:
+                next_sequence_number()  # that of the matrix
+                if bias is None:
+                    next_sequence_number()  # that of the product
+        if bias is None:
+            return (_mm_of_transposed if dims == 2 else _rows_of_transposed)(input, weight)
+        if type(bias) in PLAIN_TYPES and bias._kind is kind:
+            added = bias._array
+            if added.shape == factor.shape[:1] and (dims == 2 or added.flags.c_contiguous):
+                result = _addmm_of_transposed(bias, input, weight, 1, 1)
+                return result if dims == 2 else _view(result, (*rows.shape[:-1], factor.shape[0]))
+    elif bias is None and weight._kind is kind:
+        is_quick = not kind.is_cpu or (not modes.grad and rows.dtype.num in _NUMBERS)
         product: Tensor | None = _product_by_rows(input, weight) if is_quick else None
         if product is not None:
             return product
-    dims, weight_dims = input._array.ndim, weight._array.ndim
+    dims, weight_dims = rows.ndim, factor.ndim
     if dims == 0 or weight_dims == 0:
         raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {dims}D and {weight_dims}D")
     if weight_dims > 2:
@@ -280,24 +277,12 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         raise TypeError(f"linear(): argument 'bias' (position 3) must be Tensor, not {type(bias).__name__}")
     if weight_dims == 1:
         raise RuntimeError(f"mat2 must be a matrix, got {weight_dims}-D tensor")
-    is_matrix, array = dims == 2, weight._array
-    if not is_matrix and (
-        bias._array.ndim != 1 or not bias._array.flags.c_contiguous or not input._array.flags.c_contiguous
-    ):
+    if dims != 2 and not (bias._array.ndim == 1 and bias._array.flags.c_contiguous and rows.flags.c_contiguous):
         return add(matmul(input, _t(weight)), bias)
-    kind, outputs = input._kind, array.shape[0]
+    matrix, transposed = _matrix_of(input), _t(weight)
+    outputs = factor.shape[0]
     fits = weight._kind is kind and bias._kind is kind and bias._array.shape == (outputs,)
-    fits = fits and input._array.shape[-1] == array.shape[1]
-    ordinary = type(input) in PLAIN_TYPES and type(weight) in PLAIN_TYPES and type(bias) in PLAIN_TYPES
-    if fits and ordinary and _takes_weight_as_it_lies(kind, array):
-        next_sequence_number()  # for the node of the transpose, should anybody ask for it
-        if not is_matrix:
-            next_sequence_number()  # for that of the matrix
-        result = _addmm_of_transposed(bias, input, weight, 1, 1)
-    else:
-        matrix = input if dims == 2 else reshaped(input, _as_matrix(input._array.shape))
-        factor = _t(weight)
-        if not fits:
-            _check_addmm(bias, matrix, factor)
-        result = _addmm(bias, matrix, factor, 1, 1)
-    return result if is_matrix else _view(result, (*input._array.shape[:-1], outputs))
+    if not (fits and rows.shape[-1] == factor.shape[1]):
+        _check_addmm(bias, matrix, transposed)
+    result = _addmm(bias, matrix, transposed, 1, 1)
+    return result if dims == 2 else _view(result, (*rows.shape[:-1], outputs))

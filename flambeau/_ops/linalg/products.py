@@ -8,17 +8,16 @@ import numpy as np
 from numpy import ndarray
 
 from ..._backends import arrays
-from ..._core.backend import is_of_host
+from ..._backends.arrays import FEW_ROWS, LEAST_OF_LIBRARY
+from ..._core.backend import FUNCTIONS, is_of_host
 from ..._core.process.processor import ON_X86_64
 from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.process.threads import num_threads
 
 _SINGLE = np.dtype(np.float32)
 
-_LEAST, _MOST = 64**3, 512**3
-"""Between so many multiplications, a generated kernel may do it: see `_backends/cpu/linalg/matmul.py`."""
-_FEW_ROWS = 16
-"""So many rows may be multiplied with a matrix while it is read."""
+_MOST = 512**3
+"""Up to so many multiplications, a generated kernel may do it: see `_backends/cpu/linalg/matmul.py`."""
 _FEWEST_ROWS = 4
 _LONG, _PIECE, _SMALL = 1024, 256, 100**3
 _FEW_LONG = 256**3
@@ -30,13 +29,19 @@ def array_dot(left: Any, right: Any) -> Any:
     if type(left) is ndarray is type(right) and left.ndim == 2 == right.ndim:
         if REPRODUCIBILITY.product is not None:
             return REPRODUCIBILITY.product(left, right)
-        if left.size * right.shape[1] <= _LEAST and left.shape[1] < _LONG:
-            return left.dot(right) if left.shape[1] > 1 else _product_of_vectors(left, right)
+        if left.size * right.shape[1] <= LEAST_OF_LIBRARY:
+            if left.shape[1] < _LONG:
+                return left.dot(right) if left.shape[1] > 1 else _product_of_vectors(left, right)
+        elif left.shape[0] > FEW_ROWS and left.dtype is _SINGLE is right.dtype:  # nearly all gradients of layers
+            library = FUNCTIONS[ndarray]["library_product"]
+            done = None if library is None else library(left, right)
+            if done is not None:
+                return done
     elif type(left) is not ndarray and not is_of_host(type(left)):
         done = arrays.library_product(left, right) if left.ndim == 2 == right.ndim else None
         return np.dot(left, right) if done is None else done
     if left.ndim == 2 == right.ndim:
-        if left.size * right.shape[1] > _LEAST:
+        if left.size * right.shape[1] > LEAST_OF_LIBRARY:
             done = _quick_product(left, right)
             if done is not None:
                 return done
@@ -66,7 +71,7 @@ def product_plus(left: Any, right: Any, addend: Any) -> Any:
     if REPRODUCIBILITY.product is None and left.dtype == right.dtype == addend.dtype == _SINGLE:
         rows, columns = left.shape[0], right.shape[1]
         fits = addend.shape == (columns,) and addend.flags.c_contiguous and type(addend) is type(left)
-        if fits and rows > _FEW_ROWS and left.size * columns > _LEAST and is_of_host(type(left)):
+        if fits and rows > FEW_ROWS and left.size * columns > LEAST_OF_LIBRARY and is_of_host(type(left)):
             done = arrays.library_product(left, right, addend)
             if done is not None:
                 return done
@@ -121,9 +126,9 @@ def _quick_product(left: Any, right: Any) -> Any:
     by_library = left.dtype == right.dtype == _SINGLE
     done = None
     # The library reads a matrix whose rows lie one after another as quickly for some rows as for one.
-    if by_library and _FEWEST_ROWS <= rows <= _FEW_ROWS and right.flags.c_contiguous:
+    if by_library and _FEWEST_ROWS <= rows <= FEW_ROWS and right.flags.c_contiguous:
         done, by_library = arrays.library_product(left, right), False
-    if done is None and rows <= _FEW_ROWS:
+    if done is None and rows <= FEW_ROWS:
         done = arrays.product_of_few_rows(left, right)
     if done is not None:
         return done

@@ -73,7 +73,7 @@ def _does_nothing(*arguments: Any, **options: Any) -> None:
     """For what NumPy's library or generated kernels have to do."""
 
 
-correlate = correlate_transposed = weight_gradient = products_of_batch = multiplier = _does_nothing
+correlate = correlate_transposed = weight_gradient = products_of_batch = product_of_rows = multiplier = _does_nothing
 
 
 @functools.lru_cache(maxsize=512)

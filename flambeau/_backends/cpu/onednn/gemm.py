@@ -7,6 +7,7 @@ On x86-64 it adds up in blocks, for most shapes in the order of PyTorch's librar
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,42 @@ def gemm(left: Array, right: Array, addend: Array | None = None, workspace: Work
     else:
         workspace.run(kernel, result, left, right, table, *([] if addend is None else [addend]))
     return result
+
+
+def product_of_rows(rows: Array, weight: Array, addend: Array | None) -> Array | None:
+    """`rows @ weight.T` of arrays without gaps, of which `rows` may have more dimensions than two; every row plus
+    `addend`, where there is one: then the result is a matrix. None: this is not the quickest way.
+    """
+    key = rows.shape, weight.shape, addend is None
+    try:
+        table, shape, kernel = _ROWS[key]
+    except KeyError:
+        table, shape, kernel = _ROWS[key] = _for_rows(*key)
+    if kernel is None or table is None:
+        return None
+    if are_being_written():
+        import_meanwhile()
+    get().stream()  # the calling thread has as many threads as it should
+    made: Array
+    if addend is None:
+        made = kernel(np.empty(shape, _SINGLE), rows, weight, table)
+    else:
+        made = kernel(np.empty(shape, _SINGLE), rows, weight, table, addend)
+    return made
+
+
+_ROWS: dict[Any, tuple[Array | None, Shape, Any]] = {}
+
+
+def _for_rows(shape: Shape, other: Shape, alone: bool) -> tuple[Array | None, Shape, Any]:
+    """What the kernel has to know of rows and a weight, the shape of the result, and the kernel."""
+    if len(_ROWS) >= CAPACITY:
+        _ROWS.clear()
+    (outputs, length), item = other, _SINGLE.itemsize
+    matrix = math.prod(shape[:-1]), length
+    strides = length * item, item
+    table = _table(get(), matrix, strides, other[::-1], strides[::-1]) if ON_X86_64 and shape[-1] == length else None
+    return table, (*shape[:-1], outputs) if alone else (matrix[0], outputs), _kernel(not alone)
 
 
 @functools.cache

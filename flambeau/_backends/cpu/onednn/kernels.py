@@ -17,6 +17,7 @@ from ...tiers import generated
 from .. import onednn
 from ..memory.workspace import DIRECT, Workspace
 from . import Unsupported, available
+from .gemm import product_of_rows
 from .library import get
 from .memory import BUFFERS
 
@@ -27,6 +28,7 @@ __all__ = [
     "free_idle_memory",
     "multiplier",
     "product",
+    "product_of_rows",
     "products_of_batch",
     "weight_gradient",
 ]

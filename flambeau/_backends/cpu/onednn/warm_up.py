@@ -40,9 +40,8 @@ def write_kernels(library: Library) -> None:
             _running.release()
 
 
-def are_being_written() -> bool:
-    """Whether a product would have to wait."""
-    return _running.locked()
+are_being_written = _running.locked
+"""Whether a product would have to wait; what every product asks is no function of Python's."""
 
 
 def import_meanwhile() -> None:

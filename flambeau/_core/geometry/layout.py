@@ -157,6 +157,7 @@ def _joint_strides(shape: Shape, *operands: Geometry) -> Shape:
     return _strides_by_order(shape, [_broadcast_strides(*each, shape) for each in operands])
 
 
+@functools.lru_cache(maxsize=1024)
 def _is_row_major(strides: Shape) -> bool:
     return 0 not in strides and all(outer > inner for outer, inner in itertools.pairwise(strides))
 

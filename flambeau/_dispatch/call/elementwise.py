@@ -97,6 +97,7 @@ def made(op, name, slow, table, ruled):
                         array = large.of_two(array, operand)
                     elif array.size < LARGE:
                         stays = operand is other or operand.size * array.size < LARGE
+                        stays = stays or operand.shape == array.shape[-operand.ndim:]
                         stays = stays or (operand.size < LARGE and not grows(array, operand))
                         array = (small if stays else large)(array, operand)
                     else:
@@ -109,10 +110,12 @@ def made(op, name, slow, table, ruled):
                 if type(array) is not ndarray:
                     if type(array) is not kind.backend.array_class:
                         array = kind.backend.asarray(array)
-                elif array.ndim > 1 and operand is not other and (
-                    not input._array.flags.c_contiguous or input._array.size != array.size
-                ):
-                    array = arranged(array, input._array, other._array)
+                elif array.ndim > 1 and operand is not other:
+                    given = input._array
+                    if not given.flags.c_contiguous or (
+                        given.size != array.size and not other._array.flags.c_contiguous
+                    ):
+                        array = arranged(array, given, other._array)
 {output}
                 if {recorded} and kind.differentiable:
                     op.record_plainly((input, other), output)

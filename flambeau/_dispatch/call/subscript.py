@@ -13,18 +13,19 @@ from .text import NAMES, needs_gradient, new_view
 def short_getitem(
     basic_index: Callable[[Any, int], Any],
     grown: Callable[[Any, Any], Any],
+    window: Callable[[Tensor, Any], Tensor],
     pick: Callable[[Tensor, Any], Tensor | None],
     slow: Callable[[Tensor, Any], Tensor],
 ) -> Callable[[Tensor, Any], Tensor]:
     """`__getitem__`: windows that nothing records are made at once, and `slow` does the rest.
 
-    `basic_index` gives NumPy's index for a window; `grown` is the window where None stands in that index. `pick`
-    gathers what tensors of positions, or a mask, stand for; it returns None for other indices. `slow` also says what
-    is wrong with an index that NumPy refuses.
+    `basic_index` gives NumPy's index for a window; `grown` is the window where None stands in that index, `window` is
+    one that is recorded. `pick` gathers what tensors of positions, or a mask, stand for; it returns None for other
+    indices. `slow` also says what is wrong with an index that NumPy refuses.
     """
     lines = [
         "modes = THREAD.modes",
-        f"if modes.plain and type(self) in DIRECT_TYPES and not (modes.grad and ({needs_gradient('self')})):",
+        "if modes.plain and type(self) in DIRECT_TYPES:",
         "    array = self._array",
         "    if type(index) is int and array.ndim > 1:",
         "        key = index",
@@ -32,7 +33,13 @@ def short_getitem(
         "        key = (None,)",
         "    else:",
         "        key = None if type(index) in PLAIN_TYPES else basic_index(index, array.ndim)",
-        "    if key is None:",
+        f"    if modes.grad and ({needs_gradient('self')}):",
+        "        if key is not None and type(index) is not int:",
+        "            try:",
+        "                return window(self, index)",
+        "            except Exception:",
+        "                pass",  # the slow way says what is wrong, with no error before its own
+        "    elif key is None:",
         "        try:",
         "            output = pick(self, index)",
         "        except Exception:",
@@ -54,6 +61,7 @@ def short_getitem(
         "DIRECT_TYPES": DIRECT_TYPES,
         "basic_index": basic_index,
         "grown": grown,
+        "window": window,
         "pick": pick,
         "slow": slow,
     }

@@ -159,8 +159,10 @@ def fused(node: OpNode, grad: Tensor, values: dict[str, Any] | None, edges: Sequ
     op = node_type.__dict__.get("derivative") or _derivative_of(node_type)
     needed = tuple([edge is not None for edge in edges])
     done: list[Any] | None
-    if modes.grad or modes.interpreters or modes.forward_level >= 0 or type(grad) not in PLAIN_TYPES or not values:
-        done = op(grad, needed, *(values or {}).values())
+    if values is None:
+        values = {}
+    if modes.grad or modes.interpreters or modes.forward_level >= 0 or type(grad) not in PLAIN_TYPES:
+        done = op(grad, needed, *values.values())
         return done
     array = grad._array
     operands: list[Any] = [grad]

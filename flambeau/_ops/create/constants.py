@@ -500,14 +500,17 @@ def tensor(
         data = to_host(content(data))
     array_type = None if dtype is None else as_dtype(dtype, "tensor").numpy
     try:
-        array = array_from_data(data, array_type, DEFAULTS.float.numpy)
+        if type(data) is list and not data:  # a cache that begins
+            array = np.empty(0, DEFAULTS.float.numpy if array_type is None else array_type)
+        else:
+            array = array_from_data(data, array_type, DEFAULTS.float.numpy)
     except Exception as error:
         leave_out_library(error)
         raise
     kind = kind_of_array(array.dtype, device_for(device))
     if kind.dtype is complex32:
         warn_of_complex_half()
-    if array.size == 0:
+    if array.size == 0 and (array.ndim != 1 or not kind.is_cpu):  # else NumPy's strides are PyTorch's, too
         array = allocated(array.shape, kind)
     return in_pinned_memory(made(array, kind), requires_grad) if pin_memory else made(array, kind, requires_grad)
 

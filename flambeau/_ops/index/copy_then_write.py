@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.arrays.lazy_signs import content
-from ..._core.backend import is_array
+from ..._core.backend import is_array, undispatched
 from ..._core.device import contiguous_format
 from ..._core.modes import THREAD
 from ..._core.process.caller import warn_user
@@ -31,6 +31,8 @@ from ..._dispatch.public.registry import public
 from ..tensor.copy import copied
 
 Write = Callable[..., None]
+
+_may_share_memory = undispatched(np.may_share_memory)
 
 
 def writing(
@@ -123,7 +125,7 @@ def _apart_from(array: Any, value: Any) -> Any:
         return value
     if value._kind.indirect:
         return content(value)
-    return value._array.copy() if np.may_share_memory(value._array, array) else value._array
+    return value._array.copy() if _may_share_memory(value._array, array) else value._array
 
 
 def publish_change(op: Any, name: str, arguments: Callable[..., tuple[Any, ...]]) -> None:

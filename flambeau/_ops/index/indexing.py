@@ -42,7 +42,7 @@ _TRUE_INDEX = np.zeros(1, INT64)
 _FALSE_INDEX = np.zeros(0, INT64)
 _TRUE_INDEX.flags.writeable = _FALSE_INDEX.flags.writeable = False
 _TUPLE_LIMIT = 32  # longer lists are never read as tuples
-_SMALL = 256  # elements; below it one general call beats any preparation
+SMALL = 256  # elements; below it one general call beats any preparation
 _LONG_ROW = 128  # elements; from here on adding whole rows beats adding elements
 
 
@@ -530,7 +530,7 @@ def _in_memory_order(result: Array, slowest_first: tuple[int, ...], places: tupl
 
 
 def _added_to_slices(view: Array, advanced: Advanced, values: Any) -> bool:
-    """Add values at the positions of one vector, counted from the start; whether it was done."""
+    """Add values at the positions of one vector; whether it was done."""
     found: Array | None = None
     dim = 0
     for number, entry in enumerate(advanced):
@@ -545,7 +545,12 @@ def _added_to_slices(view: Array, advanced: Advanced, values: Any) -> bool:
         _check_arrays(shape, advanced)
         found = np.where(found < 0, found + shape[dim], found)
     selection = (*shape[:dim], found.size, *shape[dim + 1 :])
-    return bool(add_slices(view, dim, found, _broadcast_values(values, view, selection)))
+    added = _broadcast_values(values, view, selection)
+    if add_slices(view, dim, found, added):
+        return True
+    if not is_of_host(type(view)) or not (found < 0).any():
+        return False
+    return bool(add_slices(view, dim, np.where(found < 0, found + shape[dim], found), added))
 
 
 def _accumulate(view: Array, advanced: Advanced, values: Array) -> None:
@@ -557,7 +562,7 @@ def _accumulate(view: Array, advanced: Advanced, values: Array) -> None:
     if not values.size:
         return
     narrow_float = view.dtype.itemsize == 2 and view.dtype.kind in "fV"
-    if values.size <= _SMALL and not narrow_float:
+    if values.size <= SMALL and not narrow_float:
         np.add.at(view, _numpy_key(advanced), values)
         return
     indexed = [dim for dim, entry in enumerate(advanced) if entry is not None]

@@ -11,7 +11,7 @@ from ..._backends.arrays import contiguous, fill_where
 from ..._core.arrays.quick import broadcast, joint_shape
 from ..._core.backend import LARGE, as_array, read, undispatched
 from ..._core.device import CPU
-from ..._core.dtype import C_NAMES, COMPLEX, INTEGER, LEGACY_NAMES, bool_, uint8
+from ..._core.dtype import C_NAMES, COMPLEX, INTEGER, LEGACY_NAMES, bool_, int64, uint8
 from ..._core.geometry.layout import arranged
 from ..._core.kind import kind_of
 from ..._core.modes import THREAD
@@ -29,9 +29,10 @@ from ..._dispatch.factory import constant_beside
 from ..._dispatch.one_by_one import one_by_one
 from ..._dispatch.public.protocol import write_out
 from ..._dispatch.public.registry import public
+from ..linalg.merged_nodes import runs_as_one
 from .copy_then_write import change, publish_change, writing
 
-_CPU_BOOL = kind_of(bool_, CPU)
+_CPU_BOOL, _CPU_INT64 = kind_of(bool_, CPU), kind_of(int64, CPU)
 _choose = undispatched(np.where)
 _MASK_NAMES = C_NAMES | {"int16": "short"}
 
@@ -364,6 +365,12 @@ def _store_positions(result: Any, out: Any, operands: tuple[Any, ...]) -> Any:
 @public(out=_store_positions)
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The positions of the elements that are not zero: one row each, or a tuple of one vector for each dimension."""
+    kind = input._kind
+    is_short = as_tuple and kind.is_cpu and kind.dtype.category <= INTEGER and runs_as_one(kind)
+    if is_short and type(input) in PLAIN_TYPES and input._array.ndim:
+        counter: Any = None if THREAD.modes.inference else [0, None]
+        columns = np.array(input._array.nonzero(), np.int64)  # one memory for all, as below
+        return tuple([Tensor._from_parts((each, _CPU_INT64, counter)) for each in columns])
     found: Any = _nonzero(input)
     if not as_tuple:
         return found

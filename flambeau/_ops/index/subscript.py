@@ -39,6 +39,7 @@ from ..shape.parts import _select, _slice
 from ..shape.view import _ALL, _unsqueeze
 from .copy_then_write import change, publish_change, warn_if_expanded, writing
 from .indexing import (
+    SMALL,
     IndexPlan,
     _expand_masks,
     advanced_get,
@@ -52,6 +53,7 @@ from .tensor_indices import basic_part, operator_entries, part_and_entries, runs
 
 _WHOLE = slice(None)
 _BOOL, _INT64 = np.dtype(bool), np.dtype(np.int64)
+_INT_ALONE = {int}
 
 Indices = Sequence[Any]
 """For each dimension a tensor of positions or None."""
@@ -82,7 +84,8 @@ def _general_getitem(self: Tensor, index: Any) -> Tensor:
 
 
 def _picked(tensor: Tensor, index: Any) -> Tensor | None:
-    """What a mask, or tensors of positions for the first dimensions, pick from an array; nothing records the call.
+    """What a mask, or tensors of positions for the first dimensions, pick from an array; nothing records the call. So
+    do a slice of all and a list of positions.
 
     None: the index is another, or the array has gaps.
     """
@@ -94,12 +97,19 @@ def _picked(tensor: Tensor, index: Any) -> Tensor | None:
         if given.dtype is _BOOL:
             if given.shape == array.shape and not tensor._kind.dataless:
                 return _index(tensor, (given,), None)
-        elif given.dtype is _INT64 and not index._kind.indirect and _is_dense(array):
+        elif given.dtype is _INT64 and not index._kind.indirect and type(array) is np.ndarray and array.size:
             if given.ndim > 1 and not given.flags.c_contiguous:
                 return None
-            return _index(tensor, (given,), None)
+            if array.flags.c_contiguous:
+                return _index(tensor, (given,), None)
+            return _index(tensor, [given, *(None,) * (array.ndim - 1)], None)
         return None
     if type(index) is not tuple or not _is_dense(array):
+        return None
+    if len(index) == 2 and type(index[1]) in (tuple, list) and array.ndim > 1 and index[0] == _WHOLE:
+        numbers = index[1]
+        if numbers and {*map(type, numbers)} == _INT_ALONE and all(map(fits_int64, numbers)):
+            return _index(tensor, [None, np.array(numbers, np.int64), *(None,) * (array.ndim - 2)], None)
         return None
     moves, begins, ended = False, False, False
     for each in index:
@@ -143,9 +153,6 @@ def _grown(array: Any, index: Any) -> Any:
     if rest < 0 or not array.size:
         raise IndexError
     return array
-
-
-_getitem = short_getitem(basic_index, _grown, _picked, _general_getitem)
 
 
 def _recorded_getitem(tensor: Tensor, index: Any) -> Tensor:
@@ -210,6 +217,9 @@ def _basic_getitem(tensor: Tensor, index: Any) -> Tensor:
             dim += 1
             source += 1
     return _alias(part) if part is tensor else part
+
+
+_getitem = short_getitem(basic_index, _grown, _basic_getitem, _picked, _general_getitem)
 
 
 def _positions_alone(index: tuple[Any, ...], ndim: int) -> list[Tensor | None] | None:
@@ -316,9 +326,23 @@ def _picked_by_several(array: Array, index: tuple[Array | None, ...]) -> Array:
 
 @primitive("IndexPutImplBackward0", grad=lambda grad, indices: _pick(grad, indices))
 def _index_backward(grad: Array, sizes: tuple[int, ...], advanced: Any, indices: Any) -> Array:
+    if type(grad) is np.ndarray and _are_single_places(grad, sizes, advanced):
+        result = np.zeros(sizes, grad.dtype)
+        np.add.at(result, tuple(advanced), grad)
+        return result
     result = np.zeros(sizes, grad.dtype, like=grad)
     advanced_put(result, advanced, grad, accumulate=True)
     return result
+
+
+def _are_single_places(values: Any, sizes: tuple[int, ...], advanced: Any) -> bool:
+    """Whether positions say for each of a few values its place in all dimensions: NumPy adds these up at once."""
+    if not 1 < len(sizes) == len(advanced) or not 0 < values.size <= SMALL or values.dtype.itemsize == 2:
+        return False
+    for each in advanced:
+        if type(each) is not np.ndarray or each.shape != values.shape or each.ndim != 1 or each.dtype.kind == "b":
+            return False
+    return True
 
 
 # ----- writing ------------------------------------------------------------------------------------------------------

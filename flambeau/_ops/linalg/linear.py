@@ -241,7 +241,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         and TAKEN[kind]
         and type(input) in PLAIN_TYPES
         and type(weight) in PLAIN_TYPES
-        and dims >= 2 == factor.ndim
+        and factor.ndim == 2
+        and (dims > 1 or (dims and bias is not None))
         and rows.size
         and factor.size
         and factor.flags.c_contiguous

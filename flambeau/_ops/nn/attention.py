@@ -23,9 +23,11 @@ from ..._dispatch.axes import Along
 from ..._dispatch.backend_op import BackendOp
 from ..._dispatch.composite import derivative
 from ..._dispatch.dispatch import Array, primitive, several
+from ..._dispatch.gradients.array_derivatives import TAKEN
 from ..._dispatch.gradients.needed import needs_gradient
 from ..._dispatch.public.protocol import CASTING
 from ..._dispatch.public.registry import public
+from ..linalg.merged_nodes import runs_as_one
 from ..random.dropout import dropout, kept_factors, mask_of_dropout
 from ..reduce.moments import widened, widened_tensor
 from ..reduce.reductions import reduced
@@ -125,6 +127,9 @@ def _gradients(
     """The gradients of query, key and value; `factors`: what dropout multiplied the weights by."""
     grad, of_sums = (widened_tensor(each) for each in grads)
     q, k, v, out, mask = (widened_tensor(each) for each in (*saved, attn_mask))
+    own = k.shape
+    if q.shape[1] != own[1]:
+        k, v = (_each_repeated(each, q.shape[1] // own[1]) for each in (k, v))
     factor = _factor(scale, q.shape[-1])
     weights = _weights(_scores(q, k, mask, is_causal, factor), logsumexp)
     of_scores = None
@@ -142,7 +147,19 @@ def _gradients(
         of_key = of_scores.swapaxes(-2, -1) @ q * factor if needed[1] else None
     if grad is not None and needed[2]:
         of_value = (weights if factors is None else weights * factors).swapaxes(-2, -1) @ grad
+    if q.shape[1] != own[1]:
+        of_key, of_value = (None if each is None else _summed_over(each, own) for each in (of_key, of_value))
     return [of_query, of_key, of_value]
+
+
+def _each_repeated(heads: Any, times: int) -> Any:
+    return np.repeat(heads, times, axis=1) if is_array(heads) else heads.repeat_interleave(times, 1)
+
+
+def _summed_over(heads: Any, shape: tuple[int, ...]) -> Any:
+    """The sums over the heads that share one of `shape`."""
+    batch, own, length, width = shape
+    return heads.reshape((batch, own, heads.shape[1] // own, length, width)).sum(axis=2)
 
 
 def _attention_shapes(query: Array, *rest: Any) -> tuple[Array, Array]:
@@ -478,6 +495,12 @@ def _repeated(tensor: Any, heads: int) -> Any:
     return reshaped(spread, (*batch, heads, length, width))
 
 
+def _shares_in_gradients(query: Tensor) -> bool:
+    """Whether one node stands for attention with shared heads, as PyTorch's does: the CPU's derivative takes them."""
+    kind = query._kind
+    return kind.is_cpu and TAKEN[kind] and runs_as_one(kind) and REPRODUCIBILITY.total is None
+
+
 @public("nn.functional.scaled_dot_product_attention", function=False, method=False, autocast=LOWER)
 def scaled_dot_product_attention(
     query: Tensor,
@@ -499,7 +522,9 @@ def scaled_dot_product_attention(
     mask = attn_mask
     if mask is not None and mask._kind.dtype is bool_:
         mask = _added(mask, query)
-    shares = enable_gqa and not needs_gradient(query, key, value) and THREAD.modes.run_as_plain()
+    shares = enable_gqa and THREAD.modes.run_as_plain()
+    if shares and needs_gradient(query, key, value):
+        shares = _shares_in_gradients(query) and _fits_one_op(query, key, value, mask, True)
     if enable_gqa and not shares:
         key, value = _shared_heads(query, key, value)
     if "FLASH_ATTENTION" in ENABLED and _fits_one_op(query, key, value, mask, shares):

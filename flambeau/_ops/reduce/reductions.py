@@ -11,7 +11,7 @@ import numpy as np
 
 from ..._backends import arrays
 from ..._core.arrays.quick import ZEROS, dim_moved
-from ..._core.backend import LARGE, as_array, read, undispatched
+from ..._core.backend import FUNCTIONS, LARGE, as_array, read, undispatched
 from ..._core.dtype import FLOAT, INTEGER, LEGACY_NAMES, float32, int64, uint8
 from ..._core.dtype import dtype as DType
 from ..._core.geometry.layout import contiguous_array
@@ -23,6 +23,7 @@ from ..._dispatch.axes import Along, Whole
 from ..._dispatch.changes.exact_out import refuse_out, store_exactly, store_truth
 from ..._dispatch.compiled_body import pointwise_at_any_size
 from ..._dispatch.dispatch import Array, Primitive, Results, primitive, several
+from ..._dispatch.gradients.array_derivatives import on_arrays
 from ..._dispatch.public.protocol import write_out
 from ..._dispatch.public.registry import public
 from ..create.constants import as_dtype
@@ -128,6 +129,7 @@ def kept_shape(shape: tuple[int, ...], dim: tuple[int, ...] | None) -> tuple[int
 
 # ----- sum, mean, prod --------------------------------------------------------------------------------------------
 
+_SINGLE = np.dtype(np.float32)
 _BLOCK = 128
 _FEW = 8 * _BLOCK
 _add: Any = np.add.reduce
@@ -198,6 +200,12 @@ def _sum_all(self: Array, dtype: Any) -> Array:
     self=lambda grad, self_sym_sizes, dim, keepdim: expand_reduced(grad, self_sym_sizes, dim, keepdim),
 )
 def _sum_dim(self: Array, dim: tuple[int, ...], keepdim: bool, dtype: Any) -> Array:
+    if type(self) is np.ndarray and self.dtype is _SINGLE and self.size >= LARGE and dtype.numpy is _SINGLE:
+        function = FUNCTIONS[np.ndarray]["reduced"]  # the commonest sums, in fewer steps
+        if function is not None and REPRODUCIBILITY.total is None:
+            done = function("add", self, dim, _SINGLE)
+            if done is not None:
+                return done.reshape(kept_shape(self.shape, dim)) if keepdim else done
     return sum_of_array(self, dim, keepdim, dtype)
 
 
@@ -282,6 +290,16 @@ def _mean_all(self: Array, dtype: Any) -> Array:
     return _mean_of(self, None, False, dtype)
 
 
+def _mean_array(grad: Any, self_sym_sizes: tuple[int, ...], dim: tuple[int, ...], keepdim: bool) -> Any:
+    if type(grad) is not np.ndarray or not grad.flags.c_contiguous or not dim or REPRODUCIBILITY.machine:
+        return None
+    parts = grad / math.prod([self_sym_sizes[each] for each in dim])
+    spread = np.empty(self_sym_sizes, grad.dtype)
+    spread[...] = parts if keepdim else parts.reshape(kept_shape(self_sym_sizes, dim))
+    return spread
+
+
+@on_arrays(_mean_array)
 def _mean_gradient(grad: Tensor, self_sym_sizes: tuple[int, ...], dim: tuple[int, ...], keepdim: bool) -> Tensor:
     count = math.prod([self_sym_sizes[each] for each in dim])
     return expand_reduced(grad, self_sym_sizes, dim, keepdim) / count

@@ -189,7 +189,12 @@ def _plain_cat(tensors: Any, dim: int, stacked: bool = False) -> Tensor | None:
     if not arrays or (has_gaps and (stacked or (dims > 3 and all(map(is_channels_last, arrays))))):
         return None
     try:
-        joined = array_functions.concatenated(arrays, dim, stacked) if size >= LARGE else None
+        joined = None
+        if size >= LARGE:
+            if len(arrays) == 1 and has_gaps:  # beside tensors without elements
+                joined = array_functions.contiguous(arrays[0])
+            else:
+                joined = array_functions.concatenated(arrays, dim, stacked)
         if joined is None:
             plain_way = _with_gaps if has_gaps else _stacked if stacked else _concatenate
             joined = plain_way(arrays, dim)

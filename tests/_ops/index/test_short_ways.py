@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import flambeau
+from flambeau._dispatch.call.primitive import CALLS
 
 DTYPES = ["int64", "int32", "int16", "int8", "uint8", "bool", "float32", "float16", "bfloat16", "complex64"]
 NUMBERS = [0, 1, -1, True, False, 127, 128, -100, 300, 2**31, -(2**31), 2**40, 1.5]
@@ -100,3 +101,73 @@ def test_they_take_few_frames() -> None:
     assert _frames_of(lambda: ids != -100) <= 3
     assert _frames_of(write) <= 14
     assert _frames_of(allow) <= 12
+
+
+@pytest.mark.parametrize("index", [[-1, 0], (-1, 0), [1, 1, 1], [5], [-6], [], [True, False], [0.0], [2**62]])
+@pytest.mark.parametrize("shape", [(2, 3), (4, 2, 3), (3,), (2, 0)])
+def test_lists_of_positions_behind_a_whole_dimension(index: Any, shape: tuple[int, ...]) -> None:
+    def found(framework: Any) -> Any:
+        x = framework.arange(float(max(1, torch.Size(shape).numel())))[: torch.Size(shape).numel()].reshape(shape)
+        try:
+            picked = x[:, index]
+        except Exception as error:
+            return type(error).__name__
+        return picked.tolist(), tuple(picked.shape), picked.stride()
+
+    assert found(flambeau) == found(torch)
+
+
+@pytest.mark.parametrize("positions", [[1], [-1, 0], [0, 0], [[0, 1], [1, 0]], [7], []])
+def test_positions_of_arrays_with_gaps(positions: Any) -> None:
+    def found(framework: Any) -> Any:
+        x = framework.arange(24).reshape(4, 3, 2).permute(2, 1, 0)
+        try:
+            picked = x[framework.tensor(positions, dtype=framework.int64)]
+        except IndexError:
+            return "refused"
+        return picked.tolist(), picked.stride()
+
+    assert found(flambeau) == found(torch)
+
+
+@pytest.mark.parametrize("positions", [[-2], [-1, 0, -1], [1, 1], [0, -3]])
+def test_gradients_of_positions_counted_from_the_end(positions: list[int]) -> None:
+    def found(framework: Any) -> Any:
+        x = framework.arange(24.0).reshape(2, 3, 4).requires_grad_()
+        x[..., positions, :].square().sum().backward()
+        return x.grad.tolist()
+
+    assert found(flambeau) == found(torch)
+
+
+@pytest.mark.parametrize("places", [([0, 1, 1], [1, 1, 1]), ([-1, 0], [0, -1]), ([2, 2, 2], [0, 0, 0])])
+def test_gradients_of_single_places(places: tuple[list[int], list[int]]) -> None:
+    def found(framework: Any) -> Any:
+        rows, columns = map(framework.tensor, places)
+        x = framework.arange(6.0).reshape(3, 2).requires_grad_()
+        picked = x[rows, columns, None]
+        (picked * framework.arange(1.0, 1 + len(places[0])).unsqueeze(1)).sum().backward()
+        return picked.tolist(), x.grad.tolist()
+
+    assert found(flambeau) == found(torch)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("name", ["bool", "int64"])
+def test_where_of_a_mask_gives_positions_in_one_memory(name: str, turned: bool) -> None:
+    def found(framework: Any) -> Any:
+        mask = framework.tensor([[1, 0, 2], [0, 3, 0]]).to(getattr(framework, name))
+        columns = framework.where(mask.t() if turned else mask)
+        described = [(each.tolist(), each.stride(), each.storage_offset()) for each in columns]
+        columns[0].add_(1)
+        return described, [each._version for each in columns], columns[1].tolist()
+
+    assert found(flambeau) == found(torch)
+
+
+def test_windows_that_are_recorded_take_few_functions() -> None:
+    x = flambeau.ones(4, 4, 4, requires_grad=True)
+    for _ in range(CALLS):  # then the ops have functions of their own
+        x[..., 1:2, 1]
+    assert _frames_of(lambda: x[..., :2]) <= 6
+    assert _frames_of(lambda: x[:, 1]) <= 6

@@ -332,3 +332,38 @@ def test_few_elements_in_parts_and_at_once() -> None:
     at_once = run(contextlib.nullcontext())
     in_parts = run(flambeau.autograd.graph.saved_tensors_hooks(unchanged, unchanged))
     assert all(map(flambeau.equal, at_once, in_parts))
+
+
+def _names(node: Any) -> Any:
+    """The names of a node and of those that it leads to."""
+    return node.name(), [_names(each) for each, _ in node.next_functions if each is not None]
+
+
+@pytest.mark.parametrize("heads", [2, 3, 6])
+@differential(tolerance=1e-5)
+def test_shared_heads_are_recorded_as_one_node(T: Any, heads: int) -> Any:
+    query, key, value = (_heads(T, 2, own, 40, 16, seed=own).requires_grad_() for own in (6, heads, heads))
+    result = _attention(T, query, key, value, is_causal=True, enable_gqa=True)
+    grads = T.autograd.grad(result.square().sum(), (query, key, value))
+    return result, [each.contiguous() for each in grads], _names(result.grad_fn)
+
+
+@pytest.mark.parametrize("length", [3, 40])
+@pytest.mark.parametrize("heads", [1, 2, 4])
+def test_gradients_of_shared_heads_have_the_bits_of_repeated_ones(length: int, heads: int) -> None:
+    T = flambeau
+    query, key, value = (_heads(T, 2, own, length, 16, seed=own).requires_grad_() for own in (8, heads, heads))
+
+    def gradients(shared: bool) -> Any:
+        others = [key, value] if shared else [each.repeat_interleave(8 // heads, 1) for each in (key, value)]
+        result = _attention(T, query, *others, enable_gqa=shared)
+        return result, *T.autograd.grad(result.square().sum(), (query, key, value))
+
+    for found, expected in zip(gradients(True), gradients(False), strict=True):
+        assert found.equal(expected)
+
+
+def test_shared_heads_have_second_derivatives() -> None:
+    T = flambeau
+    query, key, value = (_heads(T, 1, own, 3, 2, seed=own, dtype=T.float64).requires_grad_() for own in (4, 2, 2))
+    assert T.autograd.gradgradcheck(lambda *each: _attention(T, *each, enable_gqa=True), (query, key, value))

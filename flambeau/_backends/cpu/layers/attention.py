@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from ...._codegen.products.attention import attention_backward, attention_forward, attention_of_few_queries
 from ...._core.arrays.quick import broadcast
+from ...._core.backend import LARGE
 from ...._core.geometry.layout import element_strides, is_plain, preserved_strides
 from ...._core.process.reproducibility import REPRODUCIBILITY
 from ..elementwise.copy import contiguous
 from ..memory.workspace import DIRECT, Workspace
+from ..reductions.reduce import reduced
 from ..runtime.dtypes import FULL_NAMES, only_gradient, wide
 
 _FEW = 4
@@ -112,6 +116,11 @@ def attention_gradients(
     grad = only_gradient(grads)
     if grad is None or grad.dtype != query.dtype or not _serves(attn_mask, query, key, value, output):
         return None
+    own = key.shape
+    if query.shape[1] != own[1]:
+        if workspace is not DIRECT:
+            return None
+        key, value = _repeated(key, query.shape[1]), _repeated(value, query.shape[1])
     # Of keys that no query sees, nothing is written.
     seen = query.size and key.size and not (is_causal and query.shape[2] < key.shape[2])
     make = workspace.empty if seen else workspace.zeros
@@ -122,4 +131,12 @@ def attention_gradients(
     mask, factor = _mask_for(attn_mask, query, key), _factor(scale, query.shape[-1])
     sums = contiguous(logsumexp)
     workspace.run(kernel, *found, query, key, value, output, grad, mask, sums, factor)
-    return found
+    return found if key.shape == own else [found[0], *[_summed(each, own) for each in found[1:]]]
+
+
+def _summed(array: Any, shape: tuple[int, ...]) -> Any:
+    """The sums over the heads that share one of `shape`."""
+    batch, own, length, width = shape
+    parts = array.reshape(batch, own, array.shape[1] // own, length, width)
+    done = reduced("add", parts, (2,), array.dtype) if array.size >= LARGE else None
+    return np.add.reduce(parts, 2) if done is None else done

@@ -52,7 +52,7 @@ def addmm_of_transposed(row: Any, rows: Any, weight: Any, beta: Any, alpha: Any)
 
 def _by_library(rows: Any, weight: Any, row: Any) -> Any:
     """The same by the vendor's library, if it is there and takes them; None: it does not."""
-    if rows.size <= FEW_ROWS * weight.shape[1] or not rows.flags.num & weight.flags.num & _CARRAY == _CARRAY:
+    if rows.size <= FEW_ROWS * weight.shape[1] or rows.flags.num & weight.flags.num & _CARRAY != _CARRAY:
         return None
     try:
         module = FAMILIES["library"]

@@ -165,6 +165,8 @@ def _write(snapshot: writing.Snapshot, f: Any, say_order: bool = True) -> None:
     folder = writing.archive_folder(f)
     if not isinstance(f, (str, os.PathLike)):
         snapshot.write(f, folder, say_order=say_order)
+        if hasattr(f, "flush"):
+            f.flush()  # whoever opens the file by its name finds all of it
         return
     with replacing(f, snapshot.nbytes) as file:
         snapshot.write(file, folder, say_order=say_order)

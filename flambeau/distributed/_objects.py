@@ -1,13 +1,17 @@
 """Collectives on Python objects.
 
 What comes from another process is read as `load(weights_only=True)` reads a file: containers, numbers, texts, tensors,
-and classes that `serialization.add_safe_globals` allows. Nothing that a peer sends is executed.
+and classes that `serialization.add_safe_globals` allows; dataclasses, named tuples and enumerations, too, whose modules
+this process has imported. Nothing that a peer sends is executed.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import io
+import sys
 from collections.abc import Callable
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -33,9 +37,27 @@ def _packed(value: Any) -> Tensor:
 
 
 def _unpacked(data: Tensor) -> Any:
-    from ..serialization import load
+    from ..serialization import get_unsafe_globals_in_checkpoint, load, safe_globals
 
-    return load(io.BytesIO(data._array.tobytes()), weights_only=True)
+    content = data._array.tobytes()
+    named = map(_record_class, get_unsafe_globals_in_checkpoint(io.BytesIO(content)))
+    with safe_globals([each for each in named if each is not None]):
+        return load(io.BytesIO(content), weights_only=True)
+
+
+def _record_class(name: str) -> Any:
+    """The dataclass, named tuple or enumeration of that name, if its module has been imported."""
+    module, _, rest = name.rpartition(".")
+    while module and module not in sys.modules:
+        module, _, outer = module.rpartition(".")
+        rest = f"{outer}.{rest}"
+    found: Any = sys.modules.get(module)
+    for part in rest.split("."):
+        found = getattr(found, part, None)
+    if not isinstance(found, type):
+        return None
+    is_named_tuple = issubclass(found, tuple) and hasattr(found, "_fields")
+    return found if is_named_tuple or issubclass(found, Enum) or dataclasses.is_dataclass(found) else None
 
 
 def _bytes(count: int) -> Tensor:

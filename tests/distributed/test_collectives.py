@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import enum
 import os
 import re
 import signal
@@ -11,7 +13,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -228,6 +230,37 @@ def test_objects_of_peers_are_not_executed() -> None:
             dist.all_gather_object([None, None], Dangerous())
 
     run_in_threads(work, 2, MINUTES)
+
+
+class _Kind(enum.Enum):
+    SMALL = 1
+    LARGE = 2
+
+
+@dataclasses.dataclass
+class _Described:
+    shape: tuple[int, ...]
+    values: Any
+    kind: _Kind
+
+
+class _Named(NamedTuple):
+    rank: int
+    text: str
+
+
+def test_records_of_peers_are_read() -> None:
+    """Libraries describe with them what they send."""
+
+    def work(rank: int) -> list[Any]:
+        found: list[Any] = [None, None]
+        dist.all_gather_object(found, (_Described((rank, 2), flambeau.ones(2), _Kind.LARGE), _Named(rank, "x")))
+        return found
+
+    for found in run_in_threads(work, 2, MINUTES):
+        for rank, (described, named) in enumerate(found):
+            assert (described.shape, described.kind, named) == ((rank, 2), _Kind.LARGE, _Named(rank, "x"))
+            assert described.values.tolist() == [1.0, 1.0]
 
 
 def test_ops_are_seen_by_interpreters() -> None:

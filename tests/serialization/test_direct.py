@@ -161,3 +161,10 @@ def test_saves_while_the_interpreter_ends(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == sorted([*map(str, range(8)), "copy", "last"])
     for each in tmp_path.iterdir():
         assert flambeau.load(each)["weight"].sum().item() == 1 << 18
+
+
+def test_what_is_saved_to_an_open_file_is_in_the_file(tmp_path: Path) -> None:
+    """Others open it by its name before it is closed."""
+    with (tmp_path / "state").open("wb") as file:
+        flambeau.save({"x": flambeau.ones(3)}, file)
+        assert flambeau.load(tmp_path / "state")["x"].tolist() == [1.0, 1.0, 1.0]

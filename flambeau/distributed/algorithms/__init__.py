@@ -6,7 +6,7 @@ from ..._core.names.absent import Table
 
 __getattr__, __dir__ = (
     Table(__name__)
-    .submodules("ddp_comm_hooks join model_averaging")
+    .submodules("_checkpoint ddp_comm_hooks join model_averaging")
     .elsewhere("Join Joinable JoinHook", "distributed.algorithms.join")
     .parts()
 )

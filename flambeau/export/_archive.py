@@ -16,6 +16,7 @@ from .._core.device import device as Device
 from .._core.device import layout as Layout
 from .._core.device import memory_format as MemoryFormat
 from .._core.dtype import dtype as DType
+from .._core.names.symbolic import sym_max, sym_min
 from .._core.tensor import Tensor
 from .._dispatch.public.overloads import OpOverload, overload_named
 from .._torch._subclasses.fake_tensor import FakeTensorMode
@@ -41,9 +42,10 @@ from .graph_signature import (
 _VERSION = 1
 _OPERATORS: dict[str, Callable[..., Any]] = {
     "getitem": operator.getitem, "add": operator.add, "sub": operator.sub, "mul": operator.mul,
-    "floordiv": operator.floordiv, "truediv": operator.truediv, "pow": operator.pow,
+    "floordiv": operator.floordiv, "truediv": operator.truediv, "pow": operator.pow, "sym_max": sym_max,
+    "sym_min": sym_min,
 }  # fmt: skip
-"""The functions of Python's that a graph may call."""
+"""The functions of numbers that a graph may call."""
 _LIMIT = 1 << 30
 """How long the text of a graph may be."""
 

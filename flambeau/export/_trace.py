@@ -111,9 +111,13 @@ class _Export:
                 axes.setdefault(each.name, []).append(Place(each.leaf, each.dim, each.size.factor, each.size.shift))
             try:
                 bounds = {each.name: (each.min, each.max) for each in wanted}
-                with exporting():
-                    samples = sample(self.mod, self.args, self.kwargs, axes, CallTrace, bounds)
-                return wanted, self._lowered(samples, wanted)
+                for many in (False, True):
+                    with exporting():
+                        samples = sample(self.mod, self.args, self.kwargs, axes, CallTrace, bounds, many)
+                    made, has_guessed = self._lowered(samples, wanted)
+                    if not has_guessed:  # what few runs suggest, more of them check
+                        break
+                return wanted, made
             except DataDependent:
                 raise
             except (OnnxExporterError, RuntimeError) as error:
@@ -126,8 +130,8 @@ class _Export:
                     raise UserError(UserErrorType.CONSTRAINT_VIOLATION, message) from error
                 wanted.remove(optional[-1])
 
-    def _lowered(self, samples: Samples, dims: Sequence[DynamicDim]) -> tuple[list[Any], TreeSpec]:
-        """Make the graph; what it returns, node by node, and the structure of that."""
+    def _lowered(self, samples: Samples, dims: Sequence[DynamicDim]) -> tuple[tuple[list[Any], TreeSpec], bool]:
+        """Make the graph; what it returns, node by node, with the structure of that, and whether sizes were guessed."""
         self.graph, self.specs, self.state, self.constants = Graph(), [], {}, {}
         trace = samples.runs[0].trace
         lowering = Lowering([run.trace for run in samples.runs], samples.axes, self.graph)
@@ -163,7 +167,8 @@ class _Export:
             raise SizeDependent(
                 "what the module returns has another structure at other sizes of its dynamic dimensions"
             )
-        return lowering.returned([leaves for leaves, _ in flat]), out_spec
+        returned = lowering.returned([leaves for leaves, _ in flat])
+        return (returned, out_spec), lowering.fitting.has_guessed
 
     # ----- inputs of the graph ----------------------------------------------------------------------------------
 

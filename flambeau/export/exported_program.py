@@ -217,7 +217,8 @@ class ExportedProgram:
         inner = [node.meta.get("val") for node in self.graph.nodes if node.op == "placeholder"]
         fakes = FakeTensorMode(allow_non_fake_inputs=True)
         given = tuple([fakes.from_tensor(each) if isinstance(each, Tensor) else each for each in inner])
-        flat = recorded(self._graph_module, given, table, self._axes(), must=True, within=fakes)
+        bounds = {name: (each.lower, each.upper) for name, each in self._range_constraints.items()}
+        flat = recorded(self._graph_module, given, table, self._axes(), bounds, within=fakes)
         old = [node for node in self.graph.nodes if node.op == "placeholder"]
         new = [node for node in flat.graph.nodes if node.op == "placeholder"]
         for before, node in zip(old, new, strict=True):

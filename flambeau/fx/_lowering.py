@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._core.kind import Kind
+from .._core.names.symbolic import sym_max, sym_min
 from .._core.tensor import Tensor
 from .._dispatch.factory import constant
 from .._dispatch.public.catalogue import METHODS
@@ -27,7 +28,8 @@ from .graph import Graph
 from .node import Node, map_aggregate
 
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
-    "Add": operator.add, "Sub": operator.sub, "Mul": operator.mul, "Div": operator.floordiv,
+    "Add": operator.add, "Sub": operator.sub, "Mul": operator.mul, "Div": operator.floordiv, "Min": sym_min,
+    "Max": sym_max,
 }  # fmt: skip
 
 

@@ -31,7 +31,7 @@ _Traced = tuple[Run, list[int | None]]
 
 def sample(
     model: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], axes: Axes,
-    new_trace: Callable[[], Trace], bounds: Mapping[str, Bounds] | None = None,
+    new_trace: Callable[[], Trace], bounds: Mapping[str, Bounds] | None = None, many: bool = False,
 ) -> Samples:  # fmt: skip
     """Run the model as given, then at other sizes of each axis, and of all of them together; see `Runs.sample`."""
     leaves, structure = tree_flatten((list(args), dict(kwargs)))
@@ -49,7 +49,7 @@ def sample(
 
     runs, made, seen = Runs(base, run, _have_same_ops), list[_Traced](), list[Sizes]()
     try:
-        for sizes in runs.sample(list(base), bounds):
+        for sizes in runs.sample(list(base), bounds, many=many):
             seen.append(sizes)
             made.append(runs.at(sizes))
     except Exception as error:

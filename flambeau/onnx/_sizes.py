@@ -126,6 +126,7 @@ class Number(float):
 
 _MEANINGS = {
     "Add": lambda a, b: a + b, "Sub": lambda a, b: a - b, "Mul": lambda a, b: a * b, "Div": lambda a, b: a // b,
+    "Min": min, "Max": max,
 }  # fmt: skip
 
 
@@ -161,6 +162,8 @@ class Fitting:
         self.axes = [Size.made(Axis(name), runs) for name, runs in axes.items()]
         self.extents: dict[Observed, Size] = {}
         """For sizes that are no simple function of the axes: a dimension of an earlier tensor that has them."""
+        self.has_guessed = False
+        """Whether a function was taken that many others are like at a few sizes."""
 
     def size(self, runs: Observed, near: Sequence[int] = ()) -> int | None:
         """The integer that was seen to be `runs`, as a function of axes or of the sizes `near` it; None if unknown."""
@@ -212,6 +215,8 @@ class Fitting:
         moving = [each for each in near if isinstance(each, Size)]
         yield self.extents.get(runs)
         yield from (_linear(runs, each) for each in self.extents.values())
+        self.has_guessed = True
+        yield from (_bounded(runs, each) for each in (*self.axes, *moving))
         yield from (_rounded(runs, each) for each in (*self.axes, *moving))
 
     def _of_axes(self, runs: Observed) -> int | None:
@@ -253,17 +258,23 @@ def _forms(value: float, size: Size) -> Iterator[Form]:
 
 
 def _linear(runs: Observed, size: Size) -> int | None:
-    """`factor * size + constant`, or None; two runs give it, the others check it."""
-    for x, y in zip(size.runs[1:], runs[1:], strict=True):
-        if x != size.runs[0]:
-            factor, rest = divmod(y - runs[0], x - size.runs[0])
+    """`factor * size + constant`, or None."""
+    found = _line(runs, size.runs)
+    return None if found is None else size * found[0] + found[1]
+
+
+def _line(values: Observed, sizes: Observed) -> tuple[int, int] | None:
+    """The factor and the constant of a line through values at sizes: two of them give it, the others check it."""
+    for x, y in zip(sizes[1:], values[1:], strict=True):
+        if x != sizes[0]:
+            factor, rest = divmod(y - values[0], x - sizes[0])
             break
     else:
         return None
-    constant = runs[0] - factor * size.runs[0]
-    if rest or not factor or any(factor * x + constant != y for x, y in zip(size.runs, runs, strict=True)):
+    constant = values[0] - factor * sizes[0]
+    if rest or not factor or any(factor * x + constant != y for x, y in zip(sizes, values, strict=True)):
         return None
-    return size * factor + constant
+    return factor, constant
 
 
 def _plane(runs: Observed, first: Size, second: Size) -> int | None:
@@ -282,6 +293,19 @@ def _plane(runs: Observed, first: Size, second: Size) -> int | None:
     if not a or not b or any(a * x + b * y + constant != z for x, y, z in points):
         return None
     return first * a + second * b + constant
+
+
+def _bounded(runs: Observed, size: Size) -> int | None:
+    """`min(factor * size + constant, bound)`, or the larger of both, or None; a single value is the size itself."""
+    for operator, bound in (("Min", max(runs)), ("Max", min(runs))):
+        free = [(x, y) for x, y in zip(size.runs, runs, strict=True) if y != bound]
+        sizes, values = tuple([x for x, _ in free]), tuple([y for _, y in free])
+        line = _line(values, sizes) or ((1, 0) if sizes == values else None)
+        if line is not None:
+            made = _arithmetic(operator, size * line[0] + line[1], bound)
+            if runs_of(made, len(runs)) == runs:
+                return made
+    return None
 
 
 _LARGEST_DIVISOR = 16

@@ -31,6 +31,10 @@ _OF_BOTH: dict[str, Callable[[Any, Any], Any]] = {
     "a limit": lambda torch, x: x.clamp(max=x.shape[0] / 10),
     "a diagonal": lambda torch, x: torch.ones(x.shape[0], x.shape[0]).tril(diagonal=x.shape[0] // 2),
     "a view": lambda torch, x: x.view(x.shape[0] * 2, -1).softmax(-1),
+    "the smallest size": lambda torch, x: x.new_zeros(max(x.shape[0], 3)),
+    "the larger size": lambda torch, x: x * max(x.shape[0], x.shape[1]),
+    "sym_min": lambda torch, x: x * torch.sym_min(x.shape[0], 6),
+    "sym_max": lambda torch, x: x.new_ones(torch.sym_max(x.shape[0], 6)),
     "nothing": lambda torch, x: [x, x],
 }
 _OURS: dict[str, Callable[[Any, Any], Any]] = {
@@ -40,6 +44,22 @@ _OURS: dict[str, Callable[[Any, Any], Any]] = {
     "halves": lambda torch, x: x[: x.shape[0] // 2],
     "halves rounded up": lambda torch, x: x[: (x.shape[0] + 1) // 2],
 }
+_BOUNDED_OR_ROUNDED: dict[str, Callable[[Any], Any]] = {
+    "at least": lambda x: x.new_zeros(max(x.shape[0], 3)),
+    "at most": lambda x: x[: min(x.shape[0], 3)] * 2,
+    "at most half": lambda x: x[: min(x.shape[0] // 2, 3)] * 2,
+    "less, not below zero": lambda x: x * max(x.shape[0] - 6, 0),
+    "twice as many, not less than nine": lambda x: x * max(2 * x.shape[0] - 3, 9),
+    "thirds rounded up": lambda x: x[: -(-x.shape[0] // 3)] * 2,
+    "eighths rounded up": lambda x: x * -(-x.shape[0] // 8),
+    "quarters": lambda x: x * (x.shape[0] // 4),
+    "over at most eight": lambda x: x / min(x.shape[0], 8),
+    "the rest": lambda x: x * (x.shape[0] % 4),
+    "a distance": lambda x: x * abs(x.shape[0] - 4),
+    "between": lambda x: x * min(max(x.shape[0], 4), 8),
+}
+_REFUSED = ("at most half", "the rest", "a distance", "between")
+_REFUSED_AT_TWO_ROWS = ("less, not below zero", "twice as many, not less than nine")
 _UNKNOWN: dict[str, Callable[[Any, Any], Any]] = {
     "a truth": lambda torch, x: (x, x.shape[0] > 6),
     "a text": lambda torch, x: (x, str(x.shape[0])),
@@ -48,7 +68,6 @@ _UNKNOWN: dict[str, Callable[[Any, Any], Any]] = {
     "another structure": lambda torch, x: (x,) if x.shape[0] < 7 else (x, x),
     "None or a number": lambda torch, x: (x, None if x.shape[0] < 7 else 1),
     "an option": lambda torch, x: x.sum(0, keepdim=x.shape[0] > 6),
-    "the smallest size": lambda torch, x: x.new_zeros(max(x.shape[0], 3)),
     "positions": lambda torch, x: x[[0, x.shape[0] - 1]],
     "up to a multiple": lambda torch, x: x.new_ones((x.shape[0] + 7) // 8 * 8),
     "an array": lambda torch, x: x + torch.from_numpy(np.ones((x.shape[0], 1), np.float32)),
@@ -101,6 +120,22 @@ def test_all_forms_of_a_program_compute_with_sizes(name: str) -> None:
         for x in _inputs(T):
             expected, actual = function(T, x), call(x)
             T.testing.assert_close(actual, expected, rtol=0, atol=0, msg=way)
+
+
+@pytest.mark.parametrize("rows", [2, 5, 8, 16, 33])
+@pytest.mark.parametrize("name", _BOUNDED_OR_ROUNDED)
+def test_what_is_like_another_function_at_a_few_sizes(name: str, rows: int) -> None:
+    """Exported programs compute at every size what the module does, or the export is refused."""
+    function = _BOUNDED_OR_ROUNDED[name]
+    sizes = ({0: T.export.Dim("batch", min=2, max=100)},)
+    module = _module(T, lambda torch, x: function(x))
+    if name in _REFUSED or (rows == 2 and name in _REFUSED_AT_TWO_ROWS):
+        with pytest.raises(T._dynamo.exc.UserError, match="follows from the dynamic dimensions is unknown"):
+            T.export.export(module, (T.ones(rows, 2),), dynamic_shapes=sizes)
+        return
+    exported = T.export.export(module, (T.ones(rows, 2),), dynamic_shapes=sizes).module()
+    wrong = [each for each in range(2, 101) if not T.equal(exported(T.ones(each, 2)), module(T.ones(each, 2)))]
+    assert wrong == []
 
 
 @pytest.mark.parametrize("name", _UNKNOWN)

@@ -9,7 +9,10 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 Bounds = tuple[int, int]
 """The smallest and the largest size of an axis."""
-_ANY: Bounds = (1, sys.maxsize)
+ANY: Bounds = (1, sys.maxsize)
+_FEW = 4
+_MULTIPLE = 48
+"""Of most numbers by which sizes are divided: divisions that round otherwise differ there, or at one more."""
 
 Sizes = Mapping[str, int]
 T = TypeVar("T")
@@ -71,22 +74,33 @@ class Runs(Generic[T]):
         return True
 
     def sample(
-        self, axes: Sequence[str], bounds: Mapping[str, Bounds] | None = None, together: int = 1
+        self, axes: Sequence[str], bounds: Mapping[str, Bounds] | None = None, together: int = 1, many: bool = False
     ) -> Iterator[Sizes]:
         """The sizes of runs that tell sizes from other numbers: the first ones, others of each axis, others of all.
 
         Sizes are doubled first, since many programs want multiples; those of all axes `together` are odd ones if the
         program allows that. Where there are `bounds`, sizes stay within them, and two further runs tell functions
         apart, if the program runs with them: one with a least value shows at the smallest sizes, a division that rounds
-        at one less than a multiple.
+        at one less than a multiple. `many` adds some that are near the first ones and far from them.
         """
         base = {name: self.base[name] for name in axes}
-        others = {name: _other_sizes(size, (bounds or {}).get(name, _ANY)) for name, size in base.items()}
+        others = {name: _other_sizes(size, (bounds or {}).get(name, ANY)) for name, size in base.items()}
         seen = [base, *self._variations(base, others, together)]
         yield from seen
         least = {name: max(low, 2) for name, (low, _) in (bounds or {}).items()}
         odd = {name: max(others[name][0] - 1 if others[name] else 0, size) for name, size in least.items()}
-        yield from (sizes for sizes in (odd, least) if sizes and sizes not in seen and self.works(sizes))
+        further = [odd, least]
+        if many or (bounds and max(base.values()) <= _FEW):  # a few rows are soon run, and tell little of many
+            further.append({name: 4 * size + 3 for name, size in base.items()})
+        if many:
+            shifts = ((1, 1), (1, -1))
+            further += [{name: factor * size + by for name, size in base.items()} for factor, by in shifts]
+            further.append({name: size + 1 for name, size in least.items()})
+            further += [dict.fromkeys(base, size) for size in (_MULTIPLE, _MULTIPLE + 1)]
+        for sizes in (_within(each, bounds or {}) for each in further):
+            if sizes and sizes not in seen and self.works(sizes):
+                seen.append(sizes)
+                yield sizes
 
     def _variations(self, base: dict[str, int], others: dict[str, list[int]], together: int) -> list[dict[str, int]]:
         """The sizes of the further runs; axes that can only change together do so."""
@@ -127,6 +141,12 @@ class Runs(Generic[T]):
                 others |= dict.fromkeys(tied, others[bound[0]])
                 return [*(group for group in groups if group[0] not in tied), [*bound, *tied]]
         return [*groups, bound]
+
+
+def _within(sizes: Sizes, bounds: Mapping[str, Bounds]) -> dict[str, int]:
+    """The sizes nearest to these that axes may have."""
+    ends = {name: bounds.get(name, ANY) for name in sizes}
+    return {name: min(max(size, ends[name][0], 2), ends[name][1]) for name, size in sizes.items()}
 
 
 def _other_sizes(size: int, bounds: Bounds) -> list[int]:

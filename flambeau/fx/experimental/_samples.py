@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..._core.tensor import Tensor
 from ...compiler.capture.trace import Trace
-from ...compiler.program.sizes import Axes, Place, Runs, Sizes, changed_dims, size_at
+from ...compiler.program.sizes import ANY, Axes, Bounds, Place, Runs, Sizes, changed_dims, size_at
 from ...utils._pytree import TreeSpec
 from .._lowering import SizeDependent
 
@@ -41,12 +41,15 @@ def shared_sizes(leaves: Sequence[Any]) -> dict[str, list[Place]]:
     return found
 
 
-def sample(record: Callable[[Sequence[Any]], Recorded], leaves: Sequence[Any], axes: Axes, must: bool) -> Samples:
+def sample(
+    record: Callable[[Sequence[Any]], Recorded], leaves: Sequence[Any], axes: Axes, bounds: Mapping[str, Bounds] | None
+) -> Samples:
     """Record the function as it is given, and at other sizes of each axis and of all together; see `Runs.sample`.
 
-    An axis with which the function fails or runs other ops stays what it is, and has no part in the samples; if all
-    axes `must` vary, that is an error.
+    An axis with which the function fails or runs other ops stays what it is, and has no part in the samples; with
+    `bounds` all axes have to vary, within them, and it is an error if one does not.
     """
+    must = bounds is not None
     first = record(leaves)
 
     def run(sizes: Sizes) -> Recorded:
@@ -58,7 +61,7 @@ def sample(record: Callable[[Sequence[Any]], Recorded], leaves: Sequence[Any], a
     runs = Runs({name: size_at(leaves, places[0]) for name, places in axes.items()}, run, Recorded.is_like)
     moving = [name for name, size in runs.base.items() if must or runs.works({name: 2 * size})]
     try:
-        seen = list(runs.sample(moving, together=2))
+        seen = list(runs.sample(moving, bounds or dict.fromkeys(moving, ANY), together=2, many=must))
         made = [runs.at(sizes) for sizes in seen]
     except Exception as error:
         if must:

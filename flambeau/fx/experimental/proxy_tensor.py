@@ -15,7 +15,7 @@ from ..._dispatch.op import Op
 from ..._torch._subclasses.fake_tensor import FakeTensorMode
 from ...compiler.capture.operators import as_operator
 from ...compiler.capture.trace import Trace
-from ...compiler.program.sizes import Axes
+from ...compiler.program.sizes import Axes, Bounds
 from ...nn.modules.module import Module
 from ...utils._pytree import tree_flatten, tree_map, tree_unflatten
 from .._code_of_nests import _PyTreeCodeGen, _PyTreeInfo
@@ -101,12 +101,12 @@ def make_fx(
 
 def recorded(
     f: Any, args: tuple[Any, ...], table: Mapping[Any, Callable[..., Any]] | None, axes: Axes | None = None,
-    must: bool = False, within: FakeTensorMode | None = None,
+    bounds: Mapping[str, Bounds] | None = None, within: FakeTensorMode | None = None,
 ) -> GraphModule:  # fmt: skip
     """The graph of what `f` does with `args`; sizes of `axes` are computed in it, where `f` runs with other ones.
 
-    If they `must` be computed, it is an error where `f` does not run with others. `f` runs `within` a mode; constants
-    of the graph are made outside of it, since they have data.
+    If they have `bounds`, it is an error where `f` does not run with others within them. `f` runs `within` a mode;
+    constants of the graph are made outside of it, since they have data.
     """
     leaves, structure = tree_flatten(list(args))
 
@@ -124,7 +124,7 @@ def recorded(
             trace.undo()
 
     with nullcontext() if within is None else within:
-        runs, sizes = sample(record, leaves, axes or {}, must)
+        runs, sizes = sample(record, leaves, axes or {}, bounds)
     first, graph, root = runs[0], Graph(), Module()
     lowering = Lowering([each.trace for each in runs], sizes, graph)
     lowering.constant = functools.partial(_constant, graph, root, _members(f))

@@ -16,6 +16,7 @@ import torch as pytorch
 import torch.overrides
 
 import flambeau
+from flambeau._core.names.names_only import below
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -24,8 +25,9 @@ _MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 def modules() -> Iterator[tuple[str, Any, Any]]:
     """The public modules that both have: name, PyTorch's, Flambeau's."""
     yield "", pytorch, flambeau
-    for info in pkgutil.walk_packages(flambeau.__path__, "flambeau."):
-        name = info.name.removeprefix("flambeau.")
+    with_files = [info.name for info in pkgutil.walk_packages(flambeau.__path__, "flambeau.")]
+    for full in sorted({*with_files, *below("flambeau")}):
+        name = full.removeprefix("flambeau.")
         if any(part.startswith("_") for part in name.split(".")):
             continue
         try:
@@ -34,7 +36,7 @@ def modules() -> Iterator[tuple[str, Any, Any]]:
                 theirs = importlib.import_module(f"torch.{name}")
         except ImportError:
             continue
-        yield name, theirs, importlib.import_module(info.name)
+        yield name, theirs, importlib.import_module(full)
 
 
 def _counterpart(ours: Any, name: str) -> Any:

@@ -52,7 +52,7 @@ class Layouts:
         return [None if each is None else values[each.number] for each in self._results]
 
     def one_by_one(self, arriving: Sequence[Any], rest: Sequence[Any]) -> Sequence[Any] | None:
-        """The same, with nothing planned: where there are many layouts, or planning fails."""
+        """Run the part call by call, with nothing planned: where there are many layouts, or planning fails."""
         calls = [each for each in self._items if isinstance(each, Call)]
         if len(calls) < len(self._items):
             return None

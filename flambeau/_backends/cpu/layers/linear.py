@@ -51,7 +51,7 @@ def addmm_of_transposed(row: Any, rows: Any, weight: Any, beta: Any, alpha: Any)
 
 
 def _by_library(rows: Any, weight: Any, row: Any) -> Any:
-    """The same by the vendor's library, if it is there and takes them; None: it does not."""
+    """A row added to a product, by the vendor's library; None: it is not there, or does not take these arrays."""
     if rows.size <= FEW_ROWS * weight.shape[1] or rows.flags.num & weight.flags.num & _CARRAY != _CARRAY:
         return None
     try:

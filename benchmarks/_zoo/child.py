@@ -116,8 +116,8 @@ def _tensors(torch: Any, tree: Any) -> Iterator[Any]:
         for each in tree:
             yield from _tensors(torch, each)
     elif hasattr(tree, "layers"):  # a cache
-        for each in tree.layers:
-            yield from _tensors(torch, [each.keys, each.values])
+        for each in tree.layers:  # of attention, or of what keeps a state
+            yield from _tensors(torch, [value for _, value in sorted(vars(each).items())])
 
 
 class Runner:

@@ -195,8 +195,8 @@ def test_what_has_come_often_has_a_row_though_there_is_no_time(monkeypatch: pyte
 
 
 def test_what_grows_has_rows_on_both_sides_of_a_size_from_which_other_kernels_run() -> None:
-    """From 4,096 elements on another function may compute an op: one program for less, one for more, and one where
-    the result alone has so many.
+    """From 4,096 elements on another function may compute an op: one program has rows for less, for more, and where the
+    result alone has so many.
     """
     compiled = Compiled(lambda rows, x: torch.cat([rows, x]) * 2 - 1)
     reasons: list[str] = []
@@ -209,7 +209,7 @@ def test_what_grows_has_rows_on_both_sides_of_a_size_from_which_other_kernels_ru
     assert "without a row" in reasons[0]
     assert "without a row" not in reasons[-1]
     assert sum(len(each.table) for each in compiled._families) == 15
-    assert len(compiled._families) == 3
+    assert len(compiled._families) == 1
     assert not compiled.sizes_waiting
 
 
@@ -583,3 +583,23 @@ def test_a_plan_that_does_not_hold_leaves_the_rows_as_they_were() -> None:
     assert family.program is family._unplanned
     family._plan()
     assert dict(family.table) == taken
+
+
+def test_small_arrays_and_large_ones_are_one_program() -> None:
+    """Elementwise ops choose their bodies by how many elements there are, in a program as anywhere else."""
+    features, head = torch.linspace(-1, 1, 16), nn.Linear(16, 16)
+
+    def function(x: Any) -> Any:
+        y = torch.tanh(head(x)) * features + x.exp().sigmoid() / 3
+        mask = (x.sum(1) > 0)[None].expand(len(x), len(x))
+        pairs = (y.sum(1)[:, None] * y.sum(1)[None]).erf()
+        return torch.where(mask, pairs, 0.5) @ y, F.gelu(y) ** 2
+
+    compiled = Compiled(function)
+    compiled._is_compared = False
+    with torch.no_grad():
+        for length in [8, 40, 70, 12, 300, 64, 20, 500, 256]:  # squares and sixteen times of them lie around 4,096
+            for _ in range(4):
+                x = torch.randn(length, 16)
+                assert seen(compiled(x)) == seen(function(x))
+    assert explanation_of(compiled).startswith("2 programs, no call that could not be compiled")

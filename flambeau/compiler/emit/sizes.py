@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.backend import LARGE
 from ..._core.tensor import Tensor
 from .._marks import run_inside
 from ..capture.guards import State
@@ -99,7 +98,7 @@ class SizedSource(Source):
     def run_of(self, call: Call) -> str:
         name = f"run{len(self.calls)}"
         self.calls.append((call.op.name, [decisive(each) for each in (*call.examples, call.made)]))
-        self.constants[name] = lowered(call)
+        self.constants[name] = lowered(call, takes_any_size=True)
         self.resumable.ops[name] = call.op
         return name
 
@@ -143,7 +142,7 @@ def decisive(example: Any) -> Any:
     """What of a tensor decides which function runs an op on it."""
     if isinstance(example, Tensor):
         array = example._array
-        return example._kind, array.ndim, array.size < LARGE, array.flags.c_contiguous
+        return example._kind, array.ndim, array.flags.c_contiguous
     if type(example) in (list, tuple):
         return [decisive(each) for each in example]
     return type(example)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -29,8 +30,8 @@ MOST_BYTES = 1 << 21
 """Larger results are computed by calls from Python: the work takes so long that the calls do not matter."""
 
 
-def lowered(call: Call) -> Run:
-    """What computes the arrays of a call's results from the arrays of its arguments."""
+def lowered(call: Call, takes_any_size: bool = False) -> Run:
+    """What computes the arrays of a call's results from the arrays of its arguments; of those of other sizes, too."""
     op = call.op
     if isinstance(call, Rewritten):
         return call.run
@@ -39,7 +40,7 @@ def lowered(call: Call) -> Run:
     if isinstance(op, Factory):
         return op.kernel
     if isinstance(op, Elementwise):
-        return _elementwise(op, call) or _by_tensors(op)
+        return _elementwise(op, call, takes_any_size) or _by_tensors(op)
     if isinstance(op, (Primitive, Composite, Writer)):
         tensors = op.tensors_of(call.examples)
         kinds = {each._kind for each in tensors}
@@ -67,7 +68,7 @@ def _copied(array: Any, kind: Any) -> Any:
     return array.copy() if isinstance(array, kind.backend.array_class) else kind.backend.from_host(np.asarray(array))
 
 
-def _elementwise(op: Elementwise, call: Call) -> Run | None:
+def _elementwise(op: Elementwise, call: Call, takes_any_size: bool) -> Run | None:
     """The prepared body of an elementwise op; None: operands have to be converted first."""
     first = call.examples[0]
     if not isinstance(first, Tensor):
@@ -77,6 +78,8 @@ def _elementwise(op: Elementwise, call: Call) -> Run | None:
         return None
     small, _, large = entry
     run: Run = large if is_large(call) else small
+    if takes_any_size and small is not large:
+        run = functools.partial(_by_size, small, large)
     if len(call.examples) == 1:
         return run
     other = call.examples[1]
@@ -88,6 +91,13 @@ def _elementwise(op: Elementwise, call: Call) -> Run | None:
             return lambda x, y: arranged(run(x, y), x, y)
         return run
     return run if takes_number(op, first, other, call.made) else None
+
+
+def _by_size(small: Run, large: Run, first: Any, *others: Any) -> Any:
+    """The body that the plain call takes for so many elements."""
+    if first.size >= LARGE or any(grows(first, each) for each in others):
+        return large(first, *others)
+    return small(first, *others)
 
 
 def is_large(call: Call) -> bool:

@@ -682,3 +682,34 @@ def test_retained_gradients_of_views_that_a_change_has_put_into_the_graph(T: Any
         (changed * 3).sum().backward()
         seen.append((retains, changed.is_leaf, changed.grad, weight.grad))
     return seen
+
+
+@differential
+def test_second_derivatives_through_layers_of_changed_views(T: Any) -> Any:
+    """The history of the view is made while the layer's node is: both may get a number that a part of the layer has."""
+    seen = []
+    for layer in (
+        lambda x, weight: T.nn.functional.linear(x, weight),
+        lambda x, weight: T.nn.functional.linear(x.flatten(0, 1), weight),
+        lambda x, weight: T.nn.functional.linear(x[0], weight, weight[0]),
+        lambda x, weight: x @ weight.t(),
+        lambda x, weight: T.matmul(weight, x.mT),
+        lambda x, weight: T.einsum("abc,dc->abd", x, weight),
+    ):
+        start = T.linspace(-1, 1, 12, requires_grad=True)
+        weight = T.linspace(0.5, 2, 9).reshape(3, 3).requires_grad_()
+        view = (start * 2).view(2, 2, 3)
+        T.nn.functional.elu_(view)
+        loss = layer(view, weight).pow(2).mean()
+        (penalty,) = T.autograd.grad(loss, [start], create_graph=True)
+        (loss + penalty.pow(2).sum()).backward()
+        seen.append((start.grad, weight.grad))
+    for bias in (None, T.ones(3)):
+        start = T.linspace(-1, 1, 12, requires_grad=True)
+        weight = T.linspace(0.5, 2, 9).reshape(3, 3).requires_grad_()
+        view = T.nn.functional.elu_((start * 2).view(4, 3))
+        loss = T.nn.functional.linear(view, weight * 1, bias).pow(2).mean()
+        (penalty,) = T.autograd.grad(loss, [start], create_graph=True)
+        (loss + penalty.pow(2).sum()).backward()
+        seen.append((start.grad, weight.grad))
+    return seen

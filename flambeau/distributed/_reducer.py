@@ -140,6 +140,18 @@ class Reducer:
                 bucket.parts()[number].zero_()
                 self._mark(position)
 
+    def prepare_for_backward(self, outputs: Iterable[Tensor]) -> None:
+        """`prepare` under PyTorch's name; without outputs every parameter is expected to get a gradient.
+
+        Programs call it after forward passes under `no_sync` whose gradients are to be exchanged after all.
+        """
+        given = list(outputs)
+        finds, self._find_unused = self._find_unused, self._find_unused and bool(given)
+        try:
+            self.prepare(given)
+        finally:
+            self._find_unused = finds
+
     def _find_unused_from(self, outputs: Iterable[Tensor]) -> set[int]:
         if self._static and self._static_unused is not None:
             return self._static_unused

@@ -249,7 +249,7 @@ class Recording(TorchFunctionMode):
             return result if known else self.traced(result)
         if isinstance(result, tuple):
             parts = [self.wrapped(each) for each in result]
-            return type(result)(parts) if type(result) is tuple or not hasattr(result, "_fields") else tuple(parts)
+            return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
         return [self.wrapped(each) for each in result] if isinstance(result, list) else result
 
 

@@ -93,3 +93,19 @@ def test_schedules_by_name() -> None:
     assert get_schedule_class("interleaved1F1B") is ScheduleInterleaved1F1B
     with pytest.raises(ValueError, match="Unknown schedule name none"):
         get_schedule_class("none")
+
+
+@pytest.mark.parametrize("finds", [False, True])
+def test_gradients_of_passes_without_exchange_are_exchanged_after_all(finds: bool) -> None:
+    """As accelerate's `trigger_sync_in_backward` asks for."""
+
+    def work(rank: int) -> list[list[float]]:
+        torch.manual_seed(0)
+        model = nn.parallel.DistributedDataParallel(nn.Linear(2, 1), find_unused_parameters=finds)
+        with model.no_sync():
+            loss = model(torch.full((1, 2), float(rank))).sum()
+        model.reducer.prepare_for_backward([])
+        loss.backward()
+        return [each.grad.flatten().tolist() for each in model.parameters()]
+
+    assert run_in_threads(work, 2) == [[[0.5, 0.5], [1.0]]] * 2

@@ -298,3 +298,11 @@ def test_what_is_written_follows_the_inputs(name: str) -> None:
     given = -x, flambeau.tensor([1, 0])
     assert traced(*given).tolist() == written(*given).tolist()
     assert in_pytorch(traced)(*map(to_pytorch, given)).tolist() == written(*given).tolist()
+
+
+def test_named_results_keep_their_names() -> None:
+    def function(x: Any) -> Any:
+        return x.max(-1).values * 2 + x.sort(0).indices.sum()
+
+    x = flambeau.tensor([[1.0, -2.0], [0.5, 3.0]])
+    assert flambeau.jit.trace(function, (x,))(-x).tolist() == function(-x).tolist()

@@ -125,7 +125,9 @@ def _apart_from(array: Any, value: Any) -> Any:
         return value
     if value._kind.indirect:
         return content(value)
-    return value._array.copy() if _may_share_memory(value._array, array) else value._array
+    given = value._array
+    meet = _may_share_memory if type(given) is type(array) is np.ndarray else np.may_share_memory
+    return given.copy() if meet(given, array) else given
 
 
 def publish_change(op: Any, name: str, arguments: Callable[..., tuple[Any, ...]]) -> None:

@@ -25,7 +25,10 @@ class LargeBody:
     `plain` does everything with NumPy; `scalar` is the op's own body. It sees operands converted to `computed`.
     """
 
-    __slots__ = ("_backend", "_compiled", "_generation", "_rounded", "computed", "given", "plain", "result", "scalar")
+    __slots__ = (
+        "_backend", "_compiled", "_generation", "_is_floating", "_rounded", "computed", "given", "plain", "result",
+        "scalar",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -48,6 +51,7 @@ class LargeBody:
         """The generation of the backend in which it was asked for compiled forms last."""
         # A number beside a tensor of half precision is rounded like the tensor.
         self._rounded = given.type if given.name in _HALVES and not exact_numbers else None
+        self._is_floating = given.kind not in "iub"
 
     def __call__(self, *operands: Any) -> Any:
         count = len(operands)
@@ -76,11 +80,13 @@ class LargeBody:
         return self(array) if compiled is None else compiled.unary(array)
 
     def of_two(self, first: Any, second: Any) -> Any:
-        """The body on an array and another operand, in fewer steps for the commonest: two arrays of a device."""
-        if type(first) is type(second) and self._generation is self._backend.generation:
-            compiled = self._compiled.get(2)
-            if compiled is not None:
+        """The body on an array and another operand, in fewer steps for two arrays and for one and a float."""
+        compiled = self._compiled.get(2) if self._generation is self._backend.generation else None
+        if compiled is not None:
+            if type(first) is type(second):
                 return compiled.binary(first, second)
+            if type(second) is float and self._is_floating and type(first) is self._backend.array_class:
+                return compiled.binary(first, second if self._rounded is None else float(self._rounded(second)))
         return self(first, second)
 
     def compiled_for(self, count: int) -> Any:

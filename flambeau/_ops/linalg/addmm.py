@@ -188,7 +188,9 @@ def _check_addmm(input: Tensor, mat1: Tensor, mat2: Tensor) -> None:
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
     """`beta * input + alpha * (mat1 @ mat2)`."""
     _check_addmm(input, mat1, mat2)
-    return _addmm(input, mat1, mat2, scalar_factor(beta, input), scalar_factor(alpha, input))
+    if type(beta) is not int or beta != 1 or type(alpha) is not int or alpha != 1:
+        beta, alpha = scalar_factor(beta, input), scalar_factor(alpha, input)
+    return _addmm(input, mat1, mat2, beta, alpha)
 
 
 # ----- addmv and addr -----------------------------------------------------------------------------------------------

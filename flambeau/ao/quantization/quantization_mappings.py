@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from importlib import import_module
 from typing import Any
 
 from ... import nn
@@ -19,9 +20,10 @@ from ..nn.qat import dynamic as nnqatd
 from ..nn.quantized import dynamic as nnqd
 from ..nn.quantized import functional as qF
 from ..nn.quantized import reference as nnqr
-from ..nn.sparse import quantized as sparse
 from .fake_quantize import default_fixed_qparams_range_0to1_fake_quant, default_fixed_qparams_range_neg1to1_fake_quant
 from .stubs import DeQuantStub, QuantStub
+
+sparse: Any = import_module("flambeau.ao.nn.sparse.quantized")  # it has no file
 
 __all__ = [
     "DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS", "DEFAULT_DYNAMIC_SPARSE_QUANT_MODULE_MAPPINGS",

@@ -124,7 +124,7 @@ class Number(float):
         return number
 
 
-_MEANINGS = {
+_MEANINGS: dict[str, Callable[[int, int], int]] = {
     "Add": lambda a, b: a + b, "Sub": lambda a, b: a - b, "Mul": lambda a, b: a * b, "Div": lambda a, b: a // b,
     "Min": min, "Max": max,
 }  # fmt: skip

@@ -584,7 +584,7 @@ class Compiled:
     def _run_after_wait(self, attempt: Attempt, refused: Refused) -> Any:
         """A call after one that was refused: once there is time, it is looked for parts."""
         if not self._may_attempt():
-            return attempt.run()
+            return attempt.run_plainly()  # as in PyTorch, where nobody asks whether it is compiled but who is recorded
         self._waiting = None
         self._settle(refused)
         return attempt.run() if self.parts is None else attempt.run_as(self.parts.run)

@@ -185,15 +185,14 @@ class Trial:
         """Make a call, in parts or eagerly, whichever is due."""
         if self._rests and effort.has_time():
             self._begin()
-        is_waiting = not effort.programs and not effort.has_time()  # there is nothing yet that could be quicker
+        lacks_time = not effort.has_time()
+        is_waiting = lacks_time and not effort.programs  # there is nothing yet that could be quicker
         is_timed = not is_waiting and self._quiet >= _QUIET_CALLS and len(self._eager) < _TIMED_CALLS
+        is_waiting |= lacks_time and effort.gain <= 0 and not is_timed  # nor is anything known to be
         is_eager = self._rests or (is_timed and len(self._eager) < len(self._in_parts))
         begin, before = perf_counter(), thread_time()
         with effort.counted(is_in_parts=not (is_eager or is_waiting)):
-            if is_waiting:
-                result = call.run()
-            else:
-                result = call.run_plainly() if is_eager else call.run_as(in_parts)
+            result = call.run_plainly() if is_eager or is_waiting else call.run_as(in_parts)
         if effort.was_attempted:
             self._begin()
         elif is_timed:

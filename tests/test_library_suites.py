@@ -10,9 +10,11 @@ import pytest
 
 from tests.support.oracle import pytorch
 from tools.compatibility import suites
-from tools.compatibility.suites import GAPS, SUITES, Suite, differences, judge, outcomes
+from tools.compatibility.suites import ADDED, GAPS, SUITES, Suite, differences, judge, outcomes
 
 _TESTS = """
+import subprocess, sys
+
 import pytest, torch
 
 def test_passes(): assert torch.ones(2).sum().item() == 2
@@ -20,6 +22,9 @@ def test_fails(): assert False
 def test_skips(): pytest.skip("not now")
 def test_finds_its_own_tests():
     import tests.helpers
+def test_starts_processes_with_its_torch():
+    command = [sys.executable, "-c", "import torch; print(torch.__version__)"]
+    assert subprocess.run(command, capture_output=True, text=True).stdout.strip() == torch.__version__
 def test_knows_its_torch(): assert not hasattr(torch, "explain_me") and "flambeau" not in torch.__version__
 """
 
@@ -36,6 +41,7 @@ def test_outcomes_under_both(tmp_path: Path) -> None:
     assert {name.partition("::")[2]: outcome for name, outcome in theirs.items()} == {
         "test_passes": "passed", "test_fails": "assert False", "test_skips": "skipped",
         "test_knows_its_torch": "passed", "test_finds_its_own_tests": "passed",
+        "test_starts_processes_with_its_torch": "passed",
     }  # fmt: skip
     assert list(differences(theirs, ours)) == ["test_small::test_knows_its_torch"]
 
@@ -63,3 +69,4 @@ def test_a_suite_that_does_not_run_is_no_success(
 def test_listed_libraries_have_suites() -> None:
     if GAPS.exists():
         assert set(json.loads(GAPS.read_text())) <= set(SUITES)
+    assert {each.name for each in ADDED.iterdir()} <= set(SUITES)

@@ -47,7 +47,12 @@ class Suite(NamedTuple):
 
 
 SUITES: Mapping[str, Suite] = {
-    "accelerate": Suite("1.15.0", "tests", ("accelerate==1.15.0", "parameterized")),
+    "accelerate": Suite(
+        "1.15.0",
+        "tests",
+        ("accelerate==1.15.0", "parameterized"),
+        ("--ignore=test_examples.py", "--ignore=test_cli.py", "--ignore=test_tracking.py"),  # (they need further data)
+    ),
     "array-api-compat": Suite("1.16.0", "tests", ("array-api-compat==1.16.0",)),
     "auraloss": Suite("0.4.0", "tests", ("auraloss==0.4.0",)),
     "deepinv": Suite("0.5.0", "deepinv/tests", ("deepinv==0.5.0",)),

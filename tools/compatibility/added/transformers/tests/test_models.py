@@ -18,7 +18,7 @@ from tests.test_modeling_common import ModelTesterMixin
 _TEXT = {
     "vocab_size": 99,
     "hidden_size": 32,
-    "intermediate_size": 37,
+    "intermediate_size": 40,
     "num_hidden_layers": 2,
     "num_attention_heads": 4,
     "max_position_embeddings": 64,
@@ -30,7 +30,7 @@ _LLAMA = {**_TEXT, "num_key_value_heads": 2, "head_dim": 8}
 _EXPERTS = {**_LLAMA, "num_experts_per_tok": 2, "moe_intermediate_size": 16}
 _IMAGE = {
     "hidden_size": 32,
-    "intermediate_size": 37,
+    "intermediate_size": 40,
     "num_hidden_layers": 2,
     "num_attention_heads": 4,
     "image_size": 30,
@@ -142,7 +142,7 @@ _ARCHITECTURES: Mapping[str, tuple[str, tuple[str, ...], Mapping[str, Any]]] = {
             "pad_token_id": 98,
         },
     ),
-    "OPT": ("decoder", _DECODER, {**_TEXT, "ffn_dim": 37, "word_embed_proj_dim": 16, "pad_token_id": 1}),
+    "OPT": ("decoder", _DECODER, {**_TEXT, "ffn_dim": 40, "word_embed_proj_dim": 16, "pad_token_id": 1}),
     "Bloom": ("decoder", _DECODER, {"vocab_size": 99, "hidden_size": 32, "n_layer": 2, "n_head": 4, "pad_token_id": 3}),
     "Falcon": ("decoder", _DECODER, {**_TEXT, "new_decoder_architecture": False}),
     "Mamba": (
@@ -155,7 +155,7 @@ _ARCHITECTURES: Mapping[str, tuple[str, tuple[str, ...], Mapping[str, Any]]] = {
     "DistilBert": (
         "encoder",
         _ENCODER,
-        {"vocab_size": 99, "dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 37, "max_position_embeddings": 64},
+        {"vocab_size": 99, "dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 40, "max_position_embeddings": 64},
     ),
     "Electra": ("encoder", (*_ENCODER, "ForPreTraining"), {**_TEXT, "embedding_size": 16}),
     "Albert": ("encoder", _ENCODER, {**_TEXT, "embedding_size": 16, "num_hidden_groups": 2}),
@@ -167,7 +167,7 @@ _ARCHITECTURES: Mapping[str, tuple[str, tuple[str, ...], Mapping[str, Any]]] = {
         {
             "vocab_size": 99,
             "d_model": 32,
-            "d_ff": 37,
+            "d_ff": 40,
             "d_kv": 8,
             "num_layers": 2,
             "num_decoder_layers": 2,

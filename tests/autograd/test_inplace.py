@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import pytest
@@ -713,3 +714,38 @@ def test_second_derivatives_through_layers_of_changed_views(T: Any) -> Any:
         (loss + penalty.pow(2).sum()).backward()
         seen.append((start.grad, weight.grad))
     return seen
+
+
+_REFUSALS = ("refer to a single memory location", "doesn't match the broadcast", "must be Tensor")
+
+
+def _refused(call: Any) -> tuple[str, ...]:
+    """The type of the error and the words that people search for; nothing if there is none."""
+    try:
+        call()
+    except (RuntimeError, TypeError) as error:
+        return type(error).__name__, *[each for each in _REFUSALS if each in str(error)]
+    return ()
+
+
+@differential
+def test_what_changes_in_place_refuse(T: Any) -> Any:
+    """Shapes that would grow, memory that another operand sees shifted or in part, and things that are no tensors."""
+    seen: list[Any] = []
+    operands = (
+        *((lambda x: x[1:], lambda x: x[:-1]), (lambda x: x[:3], lambda x: x[:1]), (lambda x: x, lambda x: x)),
+        *((lambda x: x[:2], lambda x: x[2:]), (lambda x: x[::2], lambda x: x[1::2])),
+    )
+    for name, further in (
+        ("lerp_", (0.5,)),
+        ("addcmul_", (T.tensor(2.0),)),
+        ("atan2_", ()),
+        ("add_", ()),
+        ("fmod_", ()),
+    ):
+        for written, read in operands:
+            x = T.linspace(0.5, 2, 4)
+            change = functools.partial(getattr(written(x), name), read(x), *further)
+            seen.append((name, _refused(change), x))
+        seen.append(_refused(functools.partial(getattr(T.ones(2), name), T.ones(3, 2), *further)))
+    return seen + [(name, _refused(functools.partial(getattr(T, name), 3))) for name in ("relu_", "selu_", "celu_")]

@@ -217,7 +217,7 @@ def by_plan(
     look at the call.
     """
     modes, kind = THREAD.modes, grad._kind
-    if modes.grad or not modes.plain or type(grad) not in PLAIN_TYPES or REPRODUCIBILITY.product is not None:
+    if modes.grad or kind not in modes.direct or type(grad) not in PLAIN_TYPES or REPRODUCIBILITY.product is not None:
         return None
     array, device = grad._array, kind.device
     arrays: list[Any] = [array]

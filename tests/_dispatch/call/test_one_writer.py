@@ -62,6 +62,7 @@ PLACES = {
         "_dispatch/abstract/list_rules.py": 1,
         "_dispatch/call/cast.py": 1,
         "_dispatch/changes/direct_updates.py": 1,
+        "_dispatch/gradients/fused_derivatives.py": 1,
         "_ops/create/constants.py": 1,
         "_ops/index/copy_then_write.py": 1,
         "_ops/index/gather.py": 1,

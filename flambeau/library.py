@@ -196,6 +196,9 @@ def define(qualname: Any, schema: str, *, lib: Library | None = None, tags: Any 
         lib (Library, optional): the library that keeps it alive; None means for ever.
         tags: tags of `torch.Tag`. Default: `()`.
 
+    Returns:
+        nothing; for a library, the decorator.
+
     Example:
         >>> torch.library.define("docs::triple", "(Tensor x) -> Tensor")
         >>> _ = torch.library.impl("docs::triple", "default", lambda x: 3 * x)

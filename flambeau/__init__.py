@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import math
 import sys as _sys
+from importlib.machinery import PathFinder as _PathFinder
 from os import environ as _environ
 from os import path as _path
 from typing import Any
@@ -42,18 +43,27 @@ __path__.append(_path.join(__path__[0], "_torch"))  # PyTorch's private modules:
 
 
 class _NamesOnly:
-    """Finds the modules of this package that have no file: see `_core/names/names_only.py`."""
+    """Finds the modules of this package that have no file: see `_core/names/names_only.py`.
+
+    It stands in front of the finder of files, which takes a folder for a module even if all that is left in it is what
+    Python compiled of an older version.
+    """
 
     @staticmethod
     def find_spec(fullname: str, path: Any = None, target: Any = None) -> Any:
-        if fullname.startswith(f"{__name__}."):
-            from ._core.names.names_only import spec_of
+        if not fullname.startswith(f"{__name__}."):
+            return None
+        spec = _PathFinder.find_spec(fullname, path, target)
+        if spec is not None and spec.origin is not None:
+            return spec
+        from ._core.names.names_only import spec_of
 
-            return spec_of(fullname)
-        return None
+        return spec_of(fullname) or spec
 
 
-_sys.meta_path.append(_NamesOnly())
+_finders = _sys.meta_path
+_finders.insert(_finders.index(_PathFinder) if _PathFinder in _finders else len(_finders), _NamesOnly())
+del _finders
 
 inf = math.inf
 nan = math.nan

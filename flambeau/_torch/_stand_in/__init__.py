@@ -153,7 +153,9 @@ class _TorchFinder:
             return ModuleSpec(fullname, SameModule(counterpart(f"torch.{fullname}")))
         if first != PACKAGE or torch_module(fullname) is None:
             return None
-        spec = PathFinder.find_spec(fullname, path, target) or spec_of(fullname, _rename)
+        spec = PathFinder.find_spec(fullname, path, target)
+        if spec is None or spec.origin is None:  # a folder without files is left of an older version
+            spec = spec_of(fullname, _rename) or spec
         if spec is not None and type(spec.loader) is SourceFileLoader and spec.origin is not None:
             spec.loader = _RenamingLoader(fullname, spec.origin)
         return spec

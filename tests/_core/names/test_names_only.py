@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,3 +39,17 @@ def test_other_modules_are_not_found() -> None:
     assert spec_of("flambeau.nn") is None
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module("flambeau.xpu.nothing_of_the_kind")
+
+
+def test_a_folder_that_an_older_version_left_hides_nothing(tmp_path: Path) -> None:
+    (tmp_path / "memory" / "__pycache__").mkdir(parents=True)
+    (tmp_path / "own.py").write_text("", encoding="utf-8")
+
+    def found(name: str) -> Any:
+        specs = (finder.find_spec(name, [str(tmp_path)], None) for finder in sys.meta_path)
+        return next(filter(None, specs), None)
+
+    of_names: Any = spec_of("flambeau.mtia.memory")
+    assert type(found("flambeau.mtia.memory").loader) is type(of_names.loader)
+    assert found("flambeau.mtia.own").origin == str(tmp_path / "own.py")
+    assert found("flambeau.mtia.nothing_of_the_kind") is None

@@ -586,6 +586,8 @@ class Tensor(TensorMethods):
         """
         if not self.requires_grad:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+        if self._grad_fn is None and (self._view is None or self._view.creation != DEFAULT):
+            return  # a leaf, or a view that was made without recording, of which nothing asks for a node
         node = self.grad_fn  # of a view whose memory has been changed it is made now
         if node is None or self.retains_grad:
             return

@@ -51,7 +51,8 @@ class ActivationWrapper(Module):
             return getattr(self._checkpoint_wrapped_module, name)
 
     def __getitem__(self, key: Any) -> Any:
-        return self._checkpoint_wrapped_module[key]  # type: ignore[index]
+        layers: Any = self._checkpoint_wrapped_module
+        return layers[key]
 
     def named_parameters(self, *args: Any, **kwargs: Any) -> Iterator[tuple[str, Parameter]]:
         """The parameters under the names that they have in the module inside."""

@@ -55,8 +55,8 @@ def array_from_data(data: Any, dtype: DType | None, default_float: DType) -> Arr
     """
     cls = type(data)
     if cls is list or cls is tuple:
-        if not data and dtype is not None:
-            return np.empty(0, dtype)
+        if not data:
+            return np.empty(0, default_float if dtype is None else dtype)
         leaves, shape, types = _flatten(data, dtype)
         if isinstance(leaves, np.ndarray):
             return _copy_array(leaves, dtype)

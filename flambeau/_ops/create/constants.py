@@ -500,10 +500,7 @@ def tensor(
         data = to_host(content(data))
     array_type = None if dtype is None else as_dtype(dtype, "tensor").numpy
     try:
-        if type(data) is list and not data:  # a cache that begins
-            array = np.empty(0, DEFAULTS.float.numpy if array_type is None else array_type)
-        else:
-            array = array_from_data(data, array_type, DEFAULTS.float.numpy)
+        array = array_from_data(data, array_type, DEFAULTS.float.numpy)
     except Exception as error:
         leave_out_library(error)
         raise

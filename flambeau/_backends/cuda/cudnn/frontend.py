@@ -133,7 +133,7 @@ def _built(dtype: str, describe: Callable[[Any], None]) -> Any:
         graph.check_support()
         graph.build_plans()
     except (RuntimeError, ValueError, TypeError, AttributeError, api.cudnnGraphNotSupportedError) as error:
-        raise Refused(str(error)) from error  # the last but one: another version, whose functions take other arguments
+        raise Refused(str(error)) from error  # functions of another version may have other names and arguments
     return graph
 
 
